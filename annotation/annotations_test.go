@@ -31,7 +31,7 @@ func TestHint(t *testing.T) {
 		}
 	}
 	if got := annotation.Hint(9).String(); got != "unset" {
-		t.Errorf("a value that is no Hint prints %q, want unset", got)
+		t.Errorf("an undefined Hint prints %q, want unset", got)
 	}
 }
 
@@ -66,8 +66,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// What nobody said stays unsaid: the defaults are for showing, and the class is
-// not worked out from them.
+// An unset hint stays unset: the defaults are for showing, and the class is not worked out from
+// them.
 func TestDefaultsAreNeverStored(t *testing.T) {
 	t.Parallel()
 	var silent annotation.Annotations
@@ -80,10 +80,9 @@ func TestDefaultsAreNeverStored(t *testing.T) {
 	}
 }
 
-// The tuples of the presets. The seed's Write says idempotent; ours does not,
-// since a create repeated is two, and Update is for what sets a value. The seed's
-// three all say closed-world; ours leave that open, since whether a tool reaches
-// outside is no matter of reading and writing.
+// The tuples of the presets. The seed's Write is idempotent; ours does not, since a create
+// repeated is two, and Update is for what sets a value. The seed's three are all closed-world;
+// ours leave that unset, since reading and writing do not decide whether a tool reaches outside.
 func TestPresetsWriteIsAnAdditionAndOpenWorldStaysUnset(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

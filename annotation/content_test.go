@@ -22,7 +22,7 @@ func TestContentAnnotations(t *testing.T) {
 		{"nothing", `{}`, annotation.Content{}, ""},
 		{"all of it", `{"audience":["user","assistant"],"priority":0.7,"lastModified":"2026-01-02T03:04:05Z"}`,
 			annotation.Content{Audience: []mcp.Role{"user", "assistant"}, Priority: new(0.7), LastModified: day}, ""},
-		{"the least, which the SDK cannot tell from nothing", `{"priority":0}`, annotation.Content{}, ""},
+		{"the minimum, which the SDK cannot distinguish from absent", `{"priority":0}`, annotation.Content{}, ""},
 		{"the most", `{"priority":1}`, annotation.Content{Priority: new(1.0)}, ""},
 		{"more than the most", `{"priority":1.01}`, annotation.Content{}, "annotation: priority: 1.01 is not between 0 and 1"},
 		{"negative", `{"priority":-0.1}`, annotation.Content{}, "annotation: priority: -0.1 is not between 0 and 1"},

@@ -30,10 +30,9 @@ func drawn(t *rapid.T, name string, source annotation.Source) annotation.Annotat
 	}.Attribute(source, name)
 }
 
-// I5: however many claims are laid over each other, in whatever order, none makes
-// the class milder than it was before it, nor a call repeatable, nor the limits
-// wider.
-func TestNoRowOfClaimsMakesACallMilder(t *testing.T) {
+// I5: with any number of claims in any order, none makes the class less strict than it was before,
+// nor a call repeatable, nor the limits wider.
+func TestNoSequenceOfClaimsLowersAClass(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawn(t, "inferred", annotation.Inferred)

@@ -34,8 +34,8 @@ func TestMergeOfTheSeedSortsTagsWhereTheSeedAppends(t *testing.T) {
 	}
 }
 
-// What inference says of resetCounter in the seed, confirmation included, and
-// what the host puts over it: moderate and safe to retry.
+// The inferred annotations of resetCounter in the seed, confirmation included, and the host's
+// override: moderate and safe to retry.
 func TestMergeResetCounterOfTheSeedIsModerateAndRetryable(t *testing.T) {
 	t.Parallel()
 	inferred := annotation.Annotations{Destructive: yes, RequiresConfirmation: yes, Complexity: annotation.Simple}
@@ -219,12 +219,12 @@ func TestMergeProperties(t *testing.T) {
 					}
 				}
 				if !slices.IsSorted(got.Tags) || len(slices.Compact(slices.Clone(got.Tags))) != len(got.Tags) {
-					t.Fatalf("the tags %q are not sorted, or one stands twice", got.Tags)
+					t.Fatalf("the tags %q are not sorted, or one occurs twice", got.Tags)
 				}
 			case fromB != "" && out != fromB:
-				t.Fatalf("%s: the later layer says %q, and the result %q", f, fromB, out)
+				t.Fatalf("%s: the later layer has %q, and the result %q", f, fromB, out)
 			case fromB == "" && out != fromA && out != "":
-				t.Fatalf("%s: the later layer is silent, the earlier says %q, and the result %q", f, fromA, out)
+				t.Fatalf("%s: the later layer has nothing, the earlier %q, and the result %q", f, fromA, out)
 			case fromB == "" && out != fromA && !slices.Contains([]annotation.Field{
 				annotation.ReadOnlyHint, annotation.DestructiveHint, annotation.RequiresConfirmation,
 			}, f):
@@ -246,7 +246,7 @@ func TestMergeProperties(t *testing.T) {
 	}
 }
 
-// value returns what a says of one field as text, "" where it is unset.
+// value returns one field of a as text, "" if it is unset.
 func value(a annotation.Annotations, f annotation.Field) string {
 	a = a.Attribute(annotation.Host, "")
 	for _, e := range a.Evidence {
@@ -257,8 +257,8 @@ func value(a annotation.Annotations, f annotation.Field) string {
 	return ""
 }
 
-// Every field, and the one side to which an untrusted claim moves it. "kept"
-// is what the host or inference had.
+// Every field, and the one direction that an untrusted claim may move it. "kept" is what the host
+// or inference had.
 func TestRaiseMovesEveryFieldToItsStricterSideOnly(t *testing.T) {
 	t.Parallel()
 	type a = annotation.Annotations
@@ -340,7 +340,7 @@ func strictness(s annotation.Safety) int {
 	return 2
 }
 
-func TestRaiseNeverMakesACallMilder(t *testing.T) {
+func TestRaiseNeverLowersAClass(t *testing.T) {
 	t.Parallel()
 	r := seeded(t)
 	for range 10_000 / longtest.Every(t, 10) {
@@ -363,7 +363,7 @@ func TestRaiseNeverMakesACallMilder(t *testing.T) {
 		}
 		for _, f := range allFields {
 			if f != annotation.Tags && value(got, f) != value(a, f) && got.SourceOf(f) != annotation.Declared {
-				t.Fatalf("%s was raised, and its evidence says %v", f, got.SourceOf(f))
+				t.Fatalf("%s was raised, and its evidence is %v", f, got.SourceOf(f))
 			}
 		}
 	}
@@ -454,9 +454,9 @@ func TestYield(t *testing.T) {
 	}
 }
 
-// Whatever a claim says beside the host's word, the class is no milder than with the
-// host's word alone.
-func TestWhatYieldedLowersNothing(t *testing.T) {
+// With any claim beside the host's setting, the class is not less strict than with the host's
+// setting alone.
+func TestYieldedClaimsLowerNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		inferred, claim, word := drawn(t, "inferred", annotation.Inferred), drawn(t, "claim", annotation.Declared), drawn(t, "word", annotation.Host)

@@ -91,7 +91,7 @@ func TestSafetyReadsThreeHintsOnly(t *testing.T) {
 	}
 }
 
-func TestSafetyOfWhatIsNoHintIsUnknown(t *testing.T) {
+func TestSafetyOfUndefinedHintsIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, a := range []annotation.Annotations{
 		{ReadOnly: 3}, {ReadOnly: annotation.Yes, Destructive: 200}, {ReadOnly: annotation.Yes, RequiresConfirmation: 255},
@@ -101,13 +101,13 @@ func TestSafetyOfWhatIsNoHintIsUnknown(t *testing.T) {
 		}
 	}
 	if got := annotation.Safety(77); got.String() != "unknown" || !got.MustConfirm() {
-		t.Errorf("a value that is no Safety is %v, confirm %v", got, got.MustConfirm())
+		t.Errorf("an undefined Safety is %v, confirm %v", got, got.MustConfirm())
 	}
 }
 
-// The seed lets a destructive tool be retried when it is idempotent; ours is
-// not, since the second delete may take somebody's new thing.
-func TestSafeToRetryIsNeverTrueForADestructiveToolThoughTheSeedSaysSo(t *testing.T) {
+// The seed lets a destructive tool be retried when it is idempotent; ours is not, since the second
+// delete may remove a new object.
+func TestSafeToRetryIsFalseForDestructiveToolsUnlikeTheSeed(t *testing.T) {
 	t.Parallel()
 	a := annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.Yes, Idempotent: annotation.Yes}
 	if a.SafeToRetry() {
@@ -140,7 +140,7 @@ func TestInferredIdempotenceIsTheHostsChoice(t *testing.T) {
 }
 
 func ExampleAnnotations_Safety() {
-	declared := annotation.Annotations{ReadOnly: annotation.No} // and nobody said whether it destroys
+	declared := annotation.Annotations{ReadOnly: annotation.No} // and not declared whether it destroys
 	fmt.Println(declared.Safety())
 	declared.Destructive = annotation.No
 	fmt.Println(declared.Safety())

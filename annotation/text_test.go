@@ -44,9 +44,9 @@ func TestSummaryShowsEverySetField(t *testing.T) {
 	}
 }
 
-// The seed's two sentences, for what it calls destructive and for a write that is
-// known not to be. Where the seed has no question for a tool that nobody
-// described and asks nothing, ours says that nobody knows.
+// The seed's two sentences, for what it calls destructive and for a write that is known not to be.
+// The seed has no question for an undescribed tool and asks nothing; our question states that its
+// effect is unknown.
 func TestConfirmationMessageOfTheSeedAndAQuestionWhereItHasNone(t *testing.T) {
 	t.Parallel()
 	type a = annotation.Annotations
@@ -72,13 +72,13 @@ func TestConfirmationMessageOfTheSeedAndAQuestionWhereItHasNone(t *testing.T) {
 			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
 		}
 		if ask := c.a.ConfirmationMessage(c.description) != ""; c.a.MustConfirm() && !ask {
-			t.Errorf("%s must be confirmed, and there is no question", c.name)
+			t.Errorf("%s must be confirmed, and has no question", c.name)
 		}
 	}
 }
 
-// The seed's invalid annotations, each by field. Its list of strings is one error
-// here, of which each line names a field and its value.
+// The seed's invalid annotations, each by field. Its list of strings is one error here; each line
+// names a field and its value.
 func TestValidateNamesFieldAndValue(t *testing.T) {
 	t.Parallel()
 	type a = annotation.Annotations
@@ -125,7 +125,7 @@ func TestValidateNamesFieldAndValue(t *testing.T) {
 		}
 		for _, want := range c.want {
 			if !strings.Contains(err.Error(), "annotation: "+want) && !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: no fault says %q: %v", c.name, want, err)
+				t.Errorf("%s: no fault has %q: %v", c.name, want, err)
 			}
 		}
 	}

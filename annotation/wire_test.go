@@ -36,8 +36,8 @@ func decode(t *testing.T, raw string) *mcp.Tool {
 	return tool
 }
 
-// The schema output of the seed: four booleans. Of ours, what nobody said is
-// absent; a server that wants all four on the wire declares the defaults.
+// The schema output of the seed: four booleans. Our unset hints are absent; a server that wants
+// all four on the wire declares the defaults.
 func TestDeclareTheDefaultsGivesTheSeedsFourBooleans(t *testing.T) {
 	t.Parallel()
 	tool := &mcp.Tool{Name: "example.tool", Description: "Example", InputSchema: map[string]any{"type": "object"}}
@@ -116,9 +116,9 @@ func TestDeclareRoundTripIsLossless(t *testing.T) {
 	}
 }
 
-// What is on the wire, and what it says. The tuples that SDKs write on their own
-// are no information, whatever the title; a destructive yes always counts; and
-// any other explicit false is a declaration.
+// The annotations on the wire, and their meaning. The tuples that SDKs write by default carry no
+// information, with any title; a true destructive hint always counts; and any other explicit false
+// is a declaration.
 func TestFromTool(t *testing.T) {
 	t.Parallel()
 	type a = annotation.Annotations
@@ -143,7 +143,7 @@ func TestFromTool(t *testing.T) {
 		{"a conflict", `{"name":"t","annotations":{"readOnlyHint":true,"destructiveHint":true}}`, a{ReadOnly: yes, Destructive: yes, Idempotent: no}, ""},
 		{"the tool's title", `{"name":"t","title":"Tool"}`, a{Title: "Tool"}, ""},
 		{"the annotations' title first", `{"name":"t","title":"Tool","annotations":{"title":"Annotations"}}`, a{Title: "Annotations"}, ""},
-		{"our key tells absent from false", `{"name":"t","annotations":{"readOnlyHint":false,"idempotentHint":false,"destructiveHint":false},` + key + `{"destructiveHint":false}}}`,
+		{"our key distinguishes absent from false", `{"name":"t","annotations":{"readOnlyHint":false,"idempotentHint":false,"destructiveHint":false},` + key + `{"destructiveHint":false}}}`,
 			a{Destructive: no}, ""},
 		{"our key cannot take a destructive yes back", `{"name":"t","annotations":{"destructiveHint":true},` + key + `{"readOnlyHint":true}}}`,
 			a{ReadOnly: no, Destructive: yes}, ""},
@@ -165,7 +165,7 @@ func TestFromTool(t *testing.T) {
 	}
 }
 
-func TestFromToolOfMetaThatIsNoJSON(t *testing.T) {
+func TestFromToolOfMetaThatIsNotJSON(t *testing.T) {
 	t.Parallel()
 	tool := &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}, Meta: mcp.Meta{annotation.MetaKey: func() {}}}
 	got, err := annotation.FromTool(tool)
@@ -174,8 +174,8 @@ func TestFromToolOfMetaThatIsNoJSON(t *testing.T) {
 	}
 }
 
-// Rows of what a server may get wrong: what can be read counts, the rest is
-// reported, and nothing that is wrong makes a tool milder.
+// Rows of what a server may get wrong: readable fields count, the rest is reported, and no fault
+// lowers the class of a tool.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	type a = annotation.Annotations
@@ -204,7 +204,7 @@ func TestParse(t *testing.T) {
 		{"B095 a duration past what can be held", `{"estimatedDuration":1e300}`, a{}, nil},
 		{"unknown words", `{"complexity":"extreme","securityLevel":"secret","freshness":"forever"}`, a{}, []string{`complexity: `, `securityLevel: `, `freshness: `}},
 		{"an empty tag", `{"tags":["a",""]}`, a{}, []string{"tags"}},
-		{"tags that are none", `{"tags":"a","category":7}`, a{}, []string{"tags", "category: 7 is no string"}},
+		{"malformed tags", `{"tags":"a","category":7}`, a{}, []string{"tags", "category: 7 is no string"}},
 		{"unknown members", `{"x":{"readOnlyHint":true},"idempotentHint":true}`, a{Idempotent: yes}, nil},
 		{"no object", `[true]`, a{}, []string{"no JSON object"}},
 		{"nothing", ``, a{}, []string{"no JSON object"}},
@@ -232,7 +232,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What a host wrote is read strictly.
+// A host's annotations are read strictly.
 func TestUnmarshalJSONIsStrict(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ raw, want string }{
@@ -281,7 +281,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q was read and written as %s, which the strict reading refuses: %v", data, raw, strictErr)
 		}
 		if !json.Valid(data) && err == nil {
-			t.Fatalf("%q is no JSON, and nothing was reported", data)
+			t.Fatalf("%q is not JSON, and nothing was reported", data)
 		}
 		var strict annotation.Annotations
 		if strictErr := json.Unmarshal(data, &strict); strictErr == nil {
@@ -315,7 +315,7 @@ func ExampleFromTool() {
 	// Output: [no annotations] <nil>
 }
 
-func TestAYesUnderOurKeyAloneIsNone(t *testing.T) {
+func TestTrueUnderOurKeyAloneDoesNotCount(t *testing.T) {
 	t.Parallel()
 	tool := &mcp.Tool{
 		Name:        "x",
@@ -328,7 +328,7 @@ func TestAYesUnderOurKeyAloneIsNone(t *testing.T) {
 	}
 }
 
-func TestFromRawTellsAbsentFromFalse(t *testing.T) {
+func TestFromRawDistinguishesAbsentFromFalse(t *testing.T) {
 	t.Parallel()
 	own := func(fields string) *mcp.Tool {
 		return &mcp.Tool{Title: "T", Meta: mcp.Meta{annotation.MetaKey: json.RawMessage(fields)}}

@@ -1,14 +1,14 @@
-// Package audit writes down what was about to be done and what came of it: an intent before a call is made, and
-// exactly one outcome for each call, refused ones included.
+// Package audit records each call: an intent before it is made, and exactly one outcome when it has ended,
+// for refused calls too.
 //
-// How much is written is up to the tool's security level. Restricted tools, and those whose calls must be
-// recorded (auditRequired), are recorded in full, with arguments and result; secrets are taken out. Internal
-// tools, and those of which nobody said, are recorded by name, time and outcome. Public tools are counted (see
-// [Trail.Counts]). A Dangerous or Unknown call is never only counted. Its arguments are recorded without their
-// secrets, as are those of any call that a person was asked about.
+// The tool's security level sets the level of detail. Restricted tools and those with auditRequired are recorded
+// in full, with arguments and result but without secrets. Internal and unclassified tools are recorded by name,
+// time and outcome. Public tools are counted (see [Trail.Counts]). A Dangerous or Unknown call is never only
+// counted. Its arguments are recorded without their secrets, as are those of any call that a person was asked
+// about.
 //
-// Where an intent cannot be written, a Dangerous or Unknown call and one that is
-// recorded in full are refused; others go on, and the log says so.
+// If an intent cannot be written, a Dangerous or Unknown call and one that is recorded in full are refused;
+// others go on, and the failure is logged.
 package audit
 
 import (
@@ -32,15 +32,15 @@ import (
 // Options are the settings of [New]. The zero value is ready.
 type Options struct {
 	// Key makes digests of arguments and results that are recorded in full. A holder of
-	// the key can check a record against what was sent (see [Digest]); without it, short
+	// the key can compare a record with the bytes sent (see [Digest]); without it, short
 	// values cannot be guessed. At least 16 bytes; empty means no digests.
 	Key []byte
-	// Timeout is how long a call that is refused without an intent waits for the sink to
-	// take it; 0 means 5 seconds. Any other record holds its call for 100 ms at most, and
-	// not at all while an earlier one is stuck.
+	// Timeout bounds how long a call that needs an intent waits for the sink; 0 means
+	// 5 seconds. Any other record delays its call for 100 ms at most, and not at all
+	// while an earlier one is stuck.
 	Timeout time.Duration
 	// NoArguments leaves the arguments out of all records that are not in full. The zero value leaves them out
-	// of those that no person need account for, and of those of tools that the host has declared Internal.
+	// for calls without an accountable person, and for tools that the host has declared Internal.
 	NoArguments bool
 	// Logger gets an Error for each record that could not be written; nil is silent.
 	Logger *slog.Logger
@@ -49,11 +49,11 @@ type Options struct {
 const (
 	leastKey = 16 // bytes
 
-	briefly  = 100 * time.Millisecond // that a record may hold a call which does not depend on it
-	maxStuck = 100                    // writes that no call waits for any more; the next are lost at once
+	briefly  = 100 * time.Millisecond // that a record may delay a call which does not depend on it
+	maxStuck = 100                    // writes without a waiting call; further ones are lost at once
 )
 
-// A Trail is what one host writes down. It has two places in a chain: Record outside, so that it sees every
+// A Trail is the audit trail of one host. It has two places in a chain: Record outside, so that it sees every
 // end, and Intent inside the confirmation, right before a call is made.
 //
 //	chain.Standard{Record: trail.Record, Confirm: …, Intent: trail.Intent}
@@ -89,12 +89,12 @@ func New(sink Sink, o Options) *Trail {
 	}
 }
 
-// Record is the middleware that writes down what came of each call.
+// Record is the middleware that records the outcome of each call.
 func (t *Trail) Record(next middleware.ToolCaller) middleware.ToolCaller {
 	return &recorder{next: next, trail: t}
 }
 
-// Intent is the middleware that writes down what is about to be done. Its place is inside the trail's Record.
+// Intent is the middleware that records each call that is about to be made. It belongs inside Record.
 func (t *Trail) Intent(next middleware.ToolCaller) middleware.ToolCaller {
 	return &intender{next: next, trail: t}
 }
@@ -123,10 +123,10 @@ func (t *Trail) count(class annotation.Safety, o Outcome) {
 	t.counts[min(class, annotation.Safe)][slices.Index(outcomes[:], o)].Add(1)
 }
 
-// Lost returns how many records the sink did not take, or has not taken in time so far.
+// Lost returns how many records the sink did not accept, or not in time.
 func (t *Trail) Lost() int64 { return t.lost.Load() }
 
-// Stuck returns how many records, at most 100, the sink holds that no call waits for any more, each in a goroutine.
+// Stuck returns how many records, at most 100, the sink holds without a waiting call, each in a goroutine.
 func (t *Trail) Stuck() int64 { return t.stuck.Load() }
 
 // A writing is one record on its way into the sink.
@@ -141,7 +141,7 @@ type writing struct {
 	one  atomic.Int32 // 1 once it is over or the call has gone on, whichever is first
 }
 
-// write hands the record to the sink and waits until that has taken it or the wait is over,
+// write hands the record to the sink and waits until it is accepted or the wait is over,
 // which is brief once the context is done.
 func (w *writing) write(wait time.Duration) error {
 	t := w.trail
@@ -175,12 +175,12 @@ func (w *writing) write(wait time.Duration) error {
 	if w.one.CompareAndSwap(0, 1) {
 		return w.failed(errSlow)
 	}
-	t.stuck.Add(-1) // it was taken just now
+	t.stuck.Add(-1) // it was accepted just now
 	<-w.done
 	return w.err
 }
 
-// deliver runs the sink, whose panic is an error like any other.
+// deliver runs the sink; a panic is an error like any other.
 func (w *writing) deliver() {
 	t := w.trail
 	defer func() {
@@ -193,7 +193,7 @@ func (w *writing) deliver() {
 		case !inTime:
 			t.stuck.Add(-1)
 			if w.err == nil {
-				t.lost.Add(-1) // late, and not lost
+				t.lost.Add(-1) // it was late, not lost
 			}
 		}
 		close(w.done)
@@ -213,7 +213,7 @@ func (w *writing) failed(err error) error {
 	return err
 }
 
-// brief is how long a record may hold a call that does not depend on it.
+// brief returns how long a record may delay a call that does not depend on it.
 func (t *Trail) brief() time.Duration {
 	if t.stuck.Load() > 0 {
 		return 0
@@ -224,7 +224,7 @@ func (t *Trail) brief() time.Duration {
 // A Sink keeps records. It is safe for concurrent use. A call waits for it no longer than
 // Options.Timeout, and a write that takes longer keeps its goroutine until it returns.
 type Sink interface {
-	// Write returns nil once the record is kept, and where the record is Durable only once it outlives a loss
+	// Write returns nil once the record is kept, and if the record is Durable only once it outlives a loss
 	// of power. The context of an outcome is not cancelled with its call.
 	Write(ctx context.Context, r Record) error
 }
@@ -235,38 +235,38 @@ type SinkFunc func(ctx context.Context, r Record) error
 // Write calls f.
 func (f SinkFunc) Write(ctx context.Context, r Record) error { return f(ctx, r) }
 
-// A Kind says what a record is about.
+// A Kind is the kind of a record.
 type Kind string
 
 // The kinds of records.
 const (
 	Intent    Kind = "intent"    // a call is about to be made
-	End       Kind = "end"       // what came of it; one for each call
-	Recovered Kind = "recovered" // what a file's last writer left behind was mended
+	End       Kind = "end"       // it has ended; one for each call
+	Recovered Kind = "recovered" // the damage of an interrupted writer was repaired
 )
 
-// An Outcome is what came of a call.
+// An Outcome is how a call ended.
 type Outcome string
 
 // The outcomes.
 const (
 	OK            Outcome = "ok"             // there is a result
-	ToolError     Outcome = "tool_error"     // there is one, and the tool says that it failed
-	InputRequired Outcome = "input_required" // the server asks for something first
-	Denied        Outcome = "denied"         // a person said no, or nobody said yes
-	Refused       Outcome = "refused"        // a link of the chain or the server turned it away, and it did not happen
+	ToolError     Outcome = "tool_error"     // the result reports a failure
+	InputRequired Outcome = "input_required" // the server asks for input first
+	Denied        Outcome = "denied"         // a person denied it, or did not answer
+	Refused       Outcome = "refused"        // a middleware or the server refused it, and it did not happen
 	NotSent       Outcome = "not_sent"       // it did not leave
 	Cancelled     Outcome = "cancelled"      // the caller gave up
 	TimedOut      Outcome = "timed_out"      // a time limit ended it
 	Panicked      Outcome = "panicked"       // something in the chain or the executor did
 	Failed        Outcome = "failed"         // any other error
-	Unknown       Outcome = "unknown"        // it left, it matters, and nobody knows whether it happened
+	Unknown       Outcome = "unknown"        // it left, it is not safe, and may or may not have happened
 )
 
 var outcomes = [...]Outcome{OK, ToolError, InputRequired, Denied, Refused, NotSent, Cancelled, TimedOut, Panicked, Failed, Unknown}
 
 // A Record is one line of a trail. Run and N name the call: an intent and an end with the same two belong
-// together. What is empty was not recorded at this tool's level, or did not happen.
+// together. An empty field was not recorded at this tool's level, or does not apply.
 type Record struct {
 	Time time.Time `json:"time"` // when it was made; in UTC in a file
 	Kind Kind      `json:"kind"`
@@ -281,11 +281,11 @@ type Record struct {
 
 	Outcome  Outcome       `json:"outcome,omitempty"`   // of an end
 	Took     time.Duration `json:"took_ns,omitempty"`   // of an end, from the trail's Record on
-	Waited   time.Duration `json:"waited_ns,omitempty"` // of that, for people
+	Waited   time.Duration `json:"waited_ns,omitempty"` // of that, for a person
 	From     string        `json:"from,omitempty"`      // "cache" or "server", of a result
-	Approval string        `json:"approval,omitempty"`  // the question that a person said yes to
-	By       string        `json:"by,omitempty"`        // who decided about the call, as the confirmer named them
-	Via      string        `json:"via,omitempty"`       // how they were reached: "form", "page", "terminal", "policy", …
+	Approval string        `json:"approval,omitempty"`  // the question that a person approved
+	By       string        `json:"by,omitempty"`        // the person that decided, as the confirmer reported
+	Via      string        `json:"via,omitempty"`       // how the person was reached: "form", "page", "terminal", "policy", …
 	Attempts int           `json:"attempts,omitempty"`  // how often retry handed the call on; 0 without a retry
 	// Decisions are what the stages decided about the call, in order; why only in full, and for a hit of the cache.
 	Decisions []Decision `json:"decisions,omitempty"`
@@ -298,15 +298,15 @@ type Record struct {
 	Definition string   `json:"definition,omitempty"`
 	Evidence   []string `json:"evidence,omitempty"`
 
-	// Without secrets; all but the arguments only in full. What was too long stands as its
-	// size. The digests are those of [Digest], with Options.Key.
+	// Without secrets; all but the arguments only in full. A text that is too long is replaced
+	// by its size. The digests are those of [Digest], with Options.Key.
 	Arguments       json.RawMessage `json:"arguments,omitempty"`
 	ArgumentsDigest string          `json:"arguments_digest,omitempty"`
 	Result          json.RawMessage `json:"result,omitempty"`
 	ResultDigest    string          `json:"result_digest,omitempty"`
 	Error           string          `json:"error,omitempty"`
 
-	// Durable says that Write returns only once the record outlives a loss of power.
+	// Durable requires that Write returns only once the record outlives a loss of power.
 	Durable bool `json:"-"`
 }
 

@@ -28,7 +28,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A sink is one in memory, which fails as it is told.
+// A sink is one in memory, which fails as the test sets.
 type sink struct {
 	mu      sync.Mutex
 	records []audit.Record
@@ -100,7 +100,7 @@ var yes = hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision,
 	return hitl.Decision{Verdict: hitl.Approved, By: "ann"}, nil
 })
 
-func TestTheSecurityLevelSaysHowMuchIsWritten(t *testing.T) {
+func TestTheSecurityLevelSetsTheDetail(t *testing.T) {
 	t.Parallel()
 	moderate := annotation.Write()
 	for _, tt := range []struct {
@@ -112,11 +112,11 @@ func TestTheSecurityLevelSaysHowMuchIsWritten(t *testing.T) {
 		{"a public read is counted", with(annotation.ReadOnly(), annotation.Public, annotation.Unset), "", false},
 		{"a public write is counted", with(moderate, annotation.Public, annotation.No), "", false},
 		{"a public dangerous call has a name", with(annotation.Destructive(), annotation.Public, annotation.No), "intent end", false},
-		{"a public call of which nothing is known has a name", with(annotation.Annotations{}, annotation.Public, annotation.No), "intent end", false},
-		{"a read of which nobody said", annotation.ReadOnly(), "end", false},
-		{"a write of which nobody said", moderate, "intent end", false},
+		{"a public unclassified call has a name", with(annotation.Annotations{}, annotation.Public, annotation.No), "intent end", false},
+		{"a read without a level", annotation.ReadOnly(), "end", false},
+		{"a write without a level", moderate, "intent end", false},
 		{"nothing known", annotation.Annotations{}, "intent end", false},
-		{"a level that nobody knows", with(annotation.ReadOnly(), "secret", annotation.Unset), "end", false},
+		{"an undefined level", with(annotation.ReadOnly(), "secret", annotation.Unset), "end", false},
 		{"an internal read", with(annotation.ReadOnly(), annotation.Internal, annotation.Unset), "end", false},
 		{"a restricted read", with(annotation.ReadOnly(), annotation.Restricted, annotation.No), "intent end", true},
 		{"a public read that must be recorded", with(annotation.ReadOnly(), annotation.Public, annotation.Yes), "intent end", true},
@@ -153,8 +153,8 @@ func TestTheSecurityLevelSaysHowMuchIsWritten(t *testing.T) {
 	}
 }
 
-// Of a call that a person answers for the arguments are kept, without their secrets, with
-// who decided and how they were reached.
+// The record of a call with an accountable person has the arguments without their secrets, and who
+// decided and how that person was reached.
 func TestArgumentsThatAPersonAnswersForAreKept(t *testing.T) {
 	t.Parallel()
 	internal := func(source annotation.Source) annotation.Annotations {
@@ -291,7 +291,7 @@ func TestEveryCallHasOneEndInItsOwnWords(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 			if from := s.end(t).From; from != "" && s.end(t).Approval == "" && tt.tool == danger {
-				t.Errorf("from %q, and nobody said yes", from)
+				t.Errorf("from %q, without an approval", from)
 			}
 			if counts := trail.Counts(); len(counts) != 1 || counts[0].Outcome != tt.want || counts[0].Calls != 1 {
 				t.Errorf("counted %+v", counts)
@@ -306,8 +306,8 @@ func TestEveryCallHasOneEndInItsOwnWords(t *testing.T) {
 	}
 }
 
-// What ends a context may be given a cause, and then neither of context's own words is
-// in the error. A failure that only comes at the same time stays one.
+// A context may end with a cause, and then neither of package context's own errors is in the
+// error. A failure that only comes at the same time stays one.
 func TestACauseOfTheHostsIsAnEndOfItsCaller(t *testing.T) {
 	t.Parallel()
 	shutdown := errors.New("the host shuts down")
@@ -355,9 +355,9 @@ func TestAPanicThatPassesHasAnEnd(t *testing.T) {
 	}
 }
 
-// The record says what the rooms decided: the class, the person's yes, the attempts,
-// and where the answer came from.
-func TestARecordSaysWhatWasDecided(t *testing.T) {
+// The record has the decisions of the packages: the class, the person's yes, the attempts, and
+// where the answer came from.
+func TestARecordHasTheDecisions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := new(sink)
@@ -431,7 +431,7 @@ func TestACallThatIsStoppedBeforeItsIntentHasAnEnd(t *testing.T) {
 		t.Errorf("got %+v", last)
 	}
 	if first := s.all()[1]; first.Arguments != nil {
-		t.Errorf("the arguments stand in both records of a call: %+v", first)
+		t.Errorf("the arguments are in both records of a call: %+v", first)
 	}
 }
 

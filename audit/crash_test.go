@@ -80,7 +80,7 @@ func (d deadly) Sync() error {
 	return err
 }
 
-// victim opens the file and makes calls, each of which writes to a ledger.
+// victim opens the file and makes calls, which all write to a ledger.
 func victim(dir string, at int) error {
 	f, err := audit.OpenFileThrough(filepath.Join(dir, "calls.jsonl"), nil, func(f *os.File) audit.Disk { return deadly{f, &at} })
 	if err != nil {
@@ -135,9 +135,9 @@ func kill(t *testing.T, dir string, at int) bool {
 	return false
 }
 
-// One file, and process after process that is killed in the middle of writing to it,
-// at every point in turn: nothing in it is ever lost or glued together, what was
-// executed stands there as an intent, and in the end each call has one end.
+// One file, and process after process that is killed in the middle of writing to it, at every
+// point in turn: no record is ever lost or joined to another, executed calls have an intent, and
+// in the end each call has one end.
 func TestB273KilledAtEveryPointOfWriting(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -159,7 +159,7 @@ func TestB273KilledAtEveryPointOfWriting(t *testing.T) {
 		}
 		raw := read(t, name)
 		if !bytes.HasPrefix(raw, before) {
-			t.Fatalf("killed at %d: what stood there has changed", at)
+			t.Fatalf("killed at %d: earlier contents have changed", at)
 		}
 		before = raw
 		checkLedger(t, dir, raw)

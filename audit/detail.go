@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxName is how much of an id or a name is recorded, in bytes.
+// maxName is the maximum length of a recorded id or name, in bytes.
 const maxName = 256
 
 func short(s string) string {
@@ -24,7 +24,7 @@ func short(s string) string {
 	return s
 }
 
-// Digest returns the digest that a trail with the key writes for these bytes.
+// Digest returns the digest of these bytes in a trail with the key.
 func Digest(key, b []byte) string {
 	mac := hmac.New(sha256.New, key)
 	_, _ = mac.Write(b)
@@ -38,7 +38,7 @@ func (t *Trail) digest(b []byte) string {
 	return Digest(t.key, b)
 }
 
-// reasons says which definition the call was classed by, and why so.
+// reasons records the definition that gave the call its class, and the evidence.
 func reasons(r *Record, tool *middleware.Tool) {
 	if tool == nil {
 		return
@@ -112,7 +112,7 @@ func (p *passage) ending(r *Record, tool *middleware.Tool, res *mcp.CallToolResu
 	r.Result, r.ResultDigest = p.redact.Result(raw, schema), p.trail.digest(raw)
 }
 
-// A level is how much of a call is written down.
+// A level is the level of detail of a call's records.
 type level uint8
 
 const (
@@ -121,9 +121,8 @@ const (
 	full          // arguments, result and reasons too
 )
 
-// asked is what the tool's own words ask for. Where nobody has said how secret a
-// tool is, its name is recorded: what nobody wrote down cannot be made up for, and an
-// untrusted server, whose "public" is not believed, gains nothing by it.
+// asked returns the level that the tool's annotations ask for. A tool without a security level has its name
+// recorded: a missing record cannot be made later, and an untrusted server's "public" does not count.
 func asked(tool *middleware.Tool) level {
 	if tool == nil {
 		return named
@@ -137,7 +136,7 @@ func asked(tool *middleware.Tool) level {
 	return named
 }
 
-// levelOf is what is written of the tool's calls: at least the name of what a person has to agree to.
+// levelOf returns the level of the tool's calls: at least the name if a person has to approve them.
 func levelOf(tool *middleware.Tool) level {
 	if tool.Safety().MustConfirm() {
 		return max(named, asked(tool))
@@ -145,7 +144,7 @@ func levelOf(tool *middleware.Tool) level {
 	return asked(tool)
 }
 
-// decided is what is written of a call that a person, or what stood in for one, decided, or that was observed.
+// decided returns the level of a call that a person, or a policy in its place, decided, or that was observed.
 func decided(said *callstate.Record) level {
 	if said.Last("hitl") == (callstate.Decision{}) && said.Last("observe") == (callstate.Decision{}) {
 		return counted
@@ -153,8 +152,8 @@ func decided(said *callstate.Record) level {
 	return named
 }
 
-// withheld reports whether the host has declared the tool Internal. A server has no say in
-// whether its calls can be accounted for.
+// withheld reports whether the host has declared the tool Internal. A server cannot decide
+// whether its calls are accounted for.
 func withheld(tool *middleware.Tool) bool {
 	if tool == nil || tool.Annotations.SecurityLevel != annotation.Internal {
 		return false
@@ -163,14 +162,14 @@ func withheld(tool *middleware.Tool) bool {
 	return by == annotation.Host || by == annotation.Rule
 }
 
-// intended reports whether a call is written down before it is made. Of a read that
-// was interrupted there is nothing to find out.
+// intended reports whether a call is recorded before it is made. An interrupted read leaves
+// nothing to find out.
 func intended(l level, tool *middleware.Tool) bool {
 	return l == full || l == named && tool.Safety() != annotation.Safe
 }
 
 // durable reports whether a call waits until its intent outlives a loss of power,
-// and is refused where that fails.
+// and is refused if that fails.
 func durable(l level, tool *middleware.Tool) bool {
 	return l == full || tool.Safety().MustConfirm()
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-go/fairlead/audit"
 )
 
-// A faulty disk fails as it is told.
+// A faulty disk fails as the test sets.
 type faulty struct {
 	*os.File
 
@@ -68,7 +68,7 @@ func TestADiskThatFails(t *testing.T) {
 		{"half a line that stays", func(d, _ *faulty) { d.short, d.failTruncate = true, true }, false, true, false},
 		{"no line", func(d, _ *faulty) { d.failWrite = true }, false, true, true},
 		{"no sync", func(d, _ *faulty) { d.failSync = true }, true, true, false},
-		{"no sync, and nobody waits", func(d, _ *faulty) { d.failSync = true }, false, false, true},
+		{"no sync, and no waiter", func(d, _ *faulty) { d.failSync = true }, false, false, true},
 		{"no head", func(_, d *faulty) { d.failWrite = true }, false, true, false},
 		{"no sync of the head", func(_, d *faulty) { d.failSync = true }, true, true, false},
 	} {

@@ -7,7 +7,7 @@ import (
 
 type Disk = disk
 
-// OpenFileThrough opens a file whose writes go through something else.
+// OpenFileThrough opens a file with writes through another disk.
 func OpenFileThrough(name string, logger *slog.Logger, through func(*os.File) Disk) (*File, error) {
 	return openFile(name, logger, func(f *os.File) disk { return through(f) })
 }

@@ -17,15 +17,15 @@ import (
 )
 
 // File is a sink in a file of JSON Lines, one record a line, each with the hash of the one before it. Beside
-// it, in NAME.head, stands how far it goes. [Verify] reads both.
+// it, NAME.head records how far it goes. [Verify] reads both.
 //
-// A durable record (the intent of a dangerous call, and of one that is recorded in full, and their ends) is on
-// the disk when Write returns; those that wait at the same time share one sync. Any other is with the operating
-// system: it outlives the process, and perhaps not a loss of power, which the head then shows.
+// A durable record (the intent of a dangerous call or of one that is recorded in full, and their ends) is on
+// the disk when Write returns; concurrent ones share one sync. Any other is with the operating system: it
+// outlives the process, and perhaps not a loss of power, which the head then shows.
 //
 // The file only grows, and is read whole when it is opened; rotate it by starting a new one.
 // Several processes may write to it: each record is appended under a lock, after those of the
-// others. A record that comes when the file or its head was removed or replaced is an error.
+// others. Write returns an error after the file or its head was removed or replaced.
 type File struct {
 	log         *logfile.File
 	in          *os.File // the same, to read what others append
@@ -41,7 +41,7 @@ type File struct {
 	chain *replay
 }
 
-// A disk is what a File needs of an *os.File.
+// A disk is the part of an *os.File that a File needs.
 type disk interface {
 	logfile.Disk
 	io.WriterAt
@@ -49,11 +49,11 @@ type disk interface {
 
 // OpenFile opens the file, and makes it and its head if neither is there.
 //
-// What the end of a process, or a loss of power, may leave behind is mended and marked with a record: a last
-// line that was cut off stays where it is, named with its hash. Calls that were about to be made are closed as
-// Unknown, and logged at level Warn (nil is silent), unless another process has the file open, since they may
-// be that one's; see [File.Interrupted]. What no such end leaves behind, such as a changed record, a missing
-// end or a missing head, is an error: keep both files as they are, and start a new one.
+// It repairs the damage of a process that ended or of a power loss, and adds a record of that: a last line
+// that was cut off stays in place, named with its hash. Intents without an end are closed as Unknown, and
+// logged at level Warn (nil is silent), unless another process has the file open, which may still make those
+// calls; see [File.Interrupted]. Other damage, such as a changed record, a missing end or a missing head, is
+// an error: keep both files as they are, and start a new one.
 func OpenFile(name string, logger *slog.Logger) (*File, error) {
 	return openFile(name, logger, func(f *os.File) disk { return f })
 }
@@ -100,19 +100,19 @@ func (f *File) open(logger *slog.Logger, through func(*os.File) disk) error {
 	return logfile.TryLock(f.heads, false)
 }
 
-// Interrupted returns the intents that had no end when the file was opened and nobody else
+// Interrupted returns the intents that had no end when the file was opened and no other process
 // had it open. It is unknown whether these calls happened.
 func (f *File) Interrupted() []Record { return slices.Clone(f.interrupted) }
 
-// InDoubt returns the intents of the calls whose outcome was unknown when the file was opened, and that nothing
-// had settled: those that ended so, and all that had no end. The latter may be under way in another process
+// InDoubt returns the intents of the calls with an unknown outcome that were not settled when the file was
+// opened: those that ended as Unknown, and all that had no end. The latter may be in flight in another process
 // that has the file open. They are for the ledger of package doubt.
 func (f *File) InDoubt() []Record { return slices.Clone(f.inDoubt) }
 
 // Write implements [Sink].
 func (f *File) Write(_ context.Context, r Record) error {
 	if r.Kind != Intent && r.Kind != End {
-		return fmt.Errorf("audit: a sink takes no record of kind %q", r.Kind)
+		return fmt.Errorf("audit: a sink does not accept records of kind %q", r.Kind)
 	}
 	var seq int64
 	err := f.locked(func() (err error) {
@@ -128,7 +128,7 @@ func (f *File) Write(_ context.Context, r Record) error {
 	return nil
 }
 
-// locked calls do while no other writer appends, with all that others have appended.
+// locked calls do under the lock of all writers, after reading the records of others.
 func (f *File) locked(do func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -179,7 +179,7 @@ func (f *File) catchUp() error {
 	return f.mark(0, 0)
 }
 
-// put writes one line after what ends a torn one, and the head that knows of it. No other writer appends.
+// put writes one line, after ending a torn one, and then the head. The caller holds the lock of all writers.
 func (f *File) put(before string, l line) (int64, error) {
 	l.Time = l.Time.UTC()
 	l.Seq, l.Prev = f.chain.Records+1, f.chain.Hash
@@ -252,7 +252,7 @@ func (f *File) Close() error {
 	return err
 }
 
-// resume goes on where the last writer ended. If no other has the file open, it ends what was open.
+// resume continues after the last writer. If no other has the file open, it ends the open intents.
 func (f *File) resume(h *logfile.Head, alone bool, logger *slog.Logger) error {
 	r, err := replayed(f.in, h.Synced.Records, h.Written.Records)
 	if err != nil {
@@ -285,7 +285,6 @@ func (f *File) resume(h *logfile.Head, alone bool, logger *slog.Logger) error {
 	return errors.Join(f.writeHead(), f.headFailed(f.head.Sync()))
 }
 
-// mark records that a writer was interrupted.
 func (f *File) mark(lost, unattested int64) error {
 	r := f.chain
 	if r.junk.Len() == 0 && lost == 0 && unattested == 0 {
@@ -324,7 +323,7 @@ func (f *File) endWhatWasOpen(logger *slog.Logger) error {
 	return nil
 }
 
-// A DamagedError says that a file is not what was written.
+// A DamagedError reports that a file differs from what was written.
 type DamagedError struct{ Reason string }
 
 func (e *DamagedError) Error() string {

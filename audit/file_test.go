@@ -31,7 +31,7 @@ func record(kind audit.Kind, n int64) audit.Record {
 	return r
 }
 
-// file makes a file of so many calls, each with both records, and says where it is.
+// file makes a file of so many calls, each with both records, and returns its name.
 func file(t testing.TB, calls int64) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "calls.jsonl")
@@ -77,7 +77,7 @@ func write(t testing.TB, name string, raw []byte) {
 	}
 }
 
-func TestAFileThatNobodyTouchedIsWhole(t *testing.T) {
+func TestAnUnchangedFileIsWhole(t *testing.T) {
 	t.Parallel()
 	name := file(t, 3)
 	first := verify(t, name)
@@ -99,8 +99,8 @@ func TestAFileThatNobodyTouchedIsWhole(t *testing.T) {
 	}
 }
 
-// Cut at every byte, with its head the file is damaged, and without it nobody says
-// that it is whole.
+// Cut at every byte, with its head the file is damaged, and without it the file is not reported as
+// whole.
 func TestAFileThatWasCutOffIsNeverWhole(t *testing.T) {
 	t.Parallel()
 	name := file(t, 3)
@@ -180,7 +180,7 @@ func TestAFileThatWasChangedIsDamaged(t *testing.T) {
 	}
 }
 
-func TestWhatNoCrashLeavesBehindIsNotOpened(t *testing.T) {
+func TestDamageBeyondACrashIsNotOpened(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(name string, raw []byte){
 		"the head is gone":       func(name string, _ []byte) { _ = os.Remove(name + ".head") },
@@ -281,7 +281,7 @@ func TestOpenIntentsAreListedAndEndAsUnknown(t *testing.T) {
 	}
 }
 
-// What is in doubt stays so at every start, until a record has what settled it.
+// A call in doubt stays so at every start, until a record settles it.
 func TestCallsInDoubtOutliveStarts(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "calls.jsonl")
@@ -386,7 +386,7 @@ func TestB275TwoWritersOfOneFile(t *testing.T) {
 	}
 }
 
-// What another writer left behind when it ended is marked by the next record.
+// The damage of another writer is marked by the next record.
 func TestTornLineOfAnotherWriterIsMarked(t *testing.T) {
 	t.Parallel()
 	name := file(t, 2)

@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A passage is one call on its way between the two middlewares. It is the context that
-// carries itself and the state of the call, so that both cost one allocation.
+// A passage is one call between the two middlewares. It is the context that carries itself
+// and the state of the call, so that both cost one allocation.
 type passage struct {
 	callstate.Root
 
@@ -25,7 +25,7 @@ type passage struct {
 	mu     sync.Mutex
 	level  level
 	intent bool // one is written
-	shown  bool // the arguments stand in a record
+	shown  bool // the arguments are in a record
 	over   bool
 	last   *writing // the intent, if one was begun
 	first  writing  // parts of it, to save allocations
@@ -33,7 +33,7 @@ type passage struct {
 	redact redact.Redactor
 }
 
-// uncancelled is a context that outlives its call, for what is written at the end.
+// uncancelled is a context that outlives its call, for its last record.
 type uncancelled struct{ context.Context }
 
 func (*uncancelled) Deadline() (time.Time, bool) { return time.Time{}, false }
@@ -78,7 +78,7 @@ func (r *recorder) Describe() middleware.Description {
 func (r *recorder) CallTool(ctx context.Context, call middleware.Call) (res *mcp.CallToolResult, err error) {
 	p := r.trail.begin(ctx)
 	returned := false
-	defer func() { //nolint:contextcheck // what is written at the end outlives the call
+	defer func() { //nolint:contextcheck // the last record outlives the call
 		if !returned { // a panic on its way out, or the end of the goroutine
 			res, err = nil, middleware.OutcomeUnknown(call, errPanicked)
 		}
@@ -149,11 +149,11 @@ func (i *intender) CallTool(ctx context.Context, call middleware.Call) (*mcp.Cal
 }
 
 var (
-	errNoRecord = errors.New("it would have no end: the same trail's Record does not stand outside Intent")
+	errNoRecord = errors.New("it would have no end: the same trail's Record is not outside Intent")
 	errOver     = errors.New("the call has ended already")
 )
 
-// intend writes the intent, where the call gets one.
+// intend writes the intent, if the call gets one.
 func (p *passage) intend(ctx context.Context, call *middleware.Call) (level, error) {
 	level := levelOf(call.Tool)
 	if p == nil {

@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func TestB271WhatCannotBeWrittenDownIsNotDone(t *testing.T) {
+func TestB271CallsThatCannotBeRecordedAreNotMade(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -77,7 +77,7 @@ func TestB271WhatCannotBeWrittenDownIsNotDone(t *testing.T) {
 				t.Errorf("%s: the sink's own words: %v", tt.name, err)
 			}
 			if public := tt.a.SecurityLevel == annotation.Public && tt.runs; (trail.Lost() == 0) != public || (log.Len() == 0) != public {
-				t.Errorf("%s, the sink %s: %d lost, the log says %q", tt.name, how, trail.Lost(), log.String())
+				t.Errorf("%s, the sink %s: %d lost, the log has %q", tt.name, how, trail.Lost(), log.String())
 			}
 			if counts := trail.Counts(); len(counts) != 1 || (counts[0].Outcome == audit.Refused) == tt.runs {
 				t.Errorf("%s, the sink %s: counted %+v", tt.name, how, counts)
@@ -88,7 +88,7 @@ func TestB271WhatCannotBeWrittenDownIsNotDone(t *testing.T) {
 
 // The guard lets a call that must be recorded through only with both links of one
 // trail, and with exactly what was written down.
-func TestWhatMustBeRecordedIsRefusedWithoutAWorkingTrail(t *testing.T) {
+func TestCallThatMustBeRecordedNeedsAWorkingTrail(t *testing.T) {
 	t.Parallel()
 	required := testtool.New("files", "salaries", with(annotation.ReadOnly(), annotation.Public, annotation.Yes))
 	other := func(next middleware.ToolCaller) middleware.ToolCaller {
@@ -270,8 +270,8 @@ func BenchmarkTrail(b *testing.B) {
 	}
 }
 
-// A person agrees to a deletion, and the trail says what was about to be done and
-// what came of it. A public read is only counted.
+// A person approves a deletion, and the trail has its intent and its outcome. A public read is
+// only counted.
 func ExampleNew() {
 	trail := audit.New(audit.SinkFunc(func(_ context.Context, r audit.Record) error {
 		fmt.Printf("%s: %s/%s (%s) %s%s\n", r.Kind, r.Server, r.Tool, r.Class, r.Arguments, r.Outcome)

@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// outcomeOf names what came of a call, what matters most first.
+// outcomeOf returns the outcome of a call, the most important one first.
 func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, facts []callstate.Decision) Outcome {
 	_, _, asks := fault.InputRequired(err)
 	switch {
@@ -75,7 +75,7 @@ func refusedBy(err error) string {
 	return "server"
 }
 
-// denied reports whether the last word of those who ask people was a no.
+// denied reports whether the last decision of a person or policy was a denial.
 func denied(facts []callstate.Decision) bool {
 	for _, f := range slices.Backward(facts) {
 		if f.Stage == "hitl" {
@@ -85,7 +85,6 @@ func denied(facts []callstate.Decision) bool {
 	return false
 }
 
-// source says where a result came from.
 func source(o Outcome, facts []callstate.Decision) string {
 	if o != OK && o != ToolError && o != InputRequired {
 		return ""
@@ -95,29 +94,29 @@ func source(o Outcome, facts []callstate.Decision) string {
 		case f.Stage == "cache" && (f.What == "hit" || f.What == "joined"):
 			return "cache"
 		case o == InputRequired && f.Stage == "hitl" && f.What == "pending":
-			return "" // the question is ours
+			return "" // the chain asks the question itself
 		}
 	}
 	return "server"
 }
 
-// ErrRefused is in the tree of every error by which this package refuses a call.
+// ErrRefused is in the tree of every refusal of this package.
 var ErrRefused = errors.New("audit: refused")
 
-// A RefusedError says that a call was not made because it could not be written down
-// before. Its text leaves out what the sink said, which is for the log.
+// A RefusedError reports that a call was not made because it could not be recorded before.
+// Its text leaves out the sink's error, which is for the log.
 type RefusedError struct {
 	fault.Final
 
 	Tool *middleware.Tool
-	Err  error // what the sink said
+	Err  error // of the sink
 }
 
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("audit: %s was refused: its calls must be written down before they are made, and this one could not be; the log of the host says why", e.Tool)
 }
 
-// ForModel says what the text says, with the tool's name as the model knows it, and what to do.
+// ForModel returns the text for a model, with its name for the tool and the next step.
 func (e *RefusedError) ForModel() string {
 	return e.Tool.ModelName() + " was not called: its calls must be written down before they are made, and this one could not be. " +
 		"Do not call it again; tell the user that the record of calls does not work."
@@ -126,12 +125,12 @@ func (e *RefusedError) ForModel() string {
 // Is reports whether target is [ErrRefused].
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
-// Unwrap returns why the call could not be written down.
+// Unwrap returns why the call could not be recorded.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 var (
 	errPanicked     = errors.New("audit: it panicked, or its goroutine was ended")
-	errSlow         = errors.New("audit: the sink has not taken it in time")
+	errSlow         = errors.New("audit: the sink did not accept the record in time")
 	errStuck        = errors.New("audit: the sink holds too many records")
 	errSinkPanicked = errors.New("audit: the sink panicked")
 )

@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-go/fairlead/internal/logfile"
 )
 
-// A line is one record as it stands in a file: with its number, and with the hash of
-// the line before it, so that none can be changed, moved or taken out unseen.
+// A line is one record in a file: with its number, and with the hash of the line before it, so
+// that none can be changed, moved or removed unnoticed.
 type line struct {
 	Seq  int64  `json:"seq"`
 	Prev string `json:"prev"`
@@ -27,12 +27,12 @@ type line struct {
 	Found *found `json:"found,omitempty"` // of a recovered record
 }
 
-// found is what a writer found that the last one had left behind.
+// found describes the damage that the last writer left behind.
 type found struct {
-	Bytes      int64  `json:"bytes"`                // right before this line, that are no record
+	Bytes      int64  `json:"bytes"`                // right before this line, that are not a record
 	SHA256     string `json:"sha256,omitempty"`     // of these
 	Lost       int64  `json:"lost,omitempty"`       // records that had not reached the disk
-	Unattested int64  `json:"unattested,omitempty"` // records that the head did not know yet
+	Unattested int64  `json:"unattested,omitempty"` // records that were not in the head yet
 }
 
 // torn ends a line that was cut off, and makes no record of it.
@@ -48,24 +48,24 @@ type callID struct {
 	n   int64
 }
 
-// A replay is what a file says, read from its beginning.
+// A replay is the state of a file, read from its beginning.
 type replay struct {
 	logfile.Point
 
 	bytes     int64             // up to the end of the last record
-	junk      bytes.Buffer      // after the last record, what is no record
-	open      map[callID][]byte // the lines of intents without an end; nil once it matters no more
+	junk      bytes.Buffer      // bytes after the last record
+	open      map[callID][]byte // the lines of intents without an end; nil once it is not needed
 	order     []callID
 	inDoubt   []Record // the intents of calls that ended as Unknown, and that nothing has settled
 	start     []byte   // of the next record
-	short     line     // what was skimmed of a line
+	short     line     // the skimmed part of a line
 	skimmed   []byte   // the last line, unless it was decoded
 	recovered int64
 	passed    map[int64]string // the hashes at the counts that were asked for
-	fault     string           // what no crash leaves behind
+	fault     string           // damage that a crash cannot cause
 }
 
-// replayed reads a file, and remembers the hashes after the given numbers of records.
+// replayed reads a file, and keeps the hashes after the given numbers of records.
 func replayed(in io.Reader, counts ...int64) (*replay, error) {
 	r := &replay{open: make(map[callID][]byte), passed: make(map[int64]string)}
 	for _, n := range counts {
@@ -74,7 +74,6 @@ func replayed(in io.Reader, counts ...int64) (*replay, error) {
 	return r, r.read(in)
 }
 
-// read reads what follows.
 func (r *replay) read(in io.Reader) error {
 	for text, err := range logfile.Lines(in) {
 		if err != nil {
@@ -91,7 +90,7 @@ func (r *replay) read(in io.Reader) error {
 	return nil
 }
 
-// take reads one line, its end included where there is one.
+// take reads one line, with its end if it has one.
 func (r *replay) take(text []byte) {
 	body, whole := bytes.CutSuffix(text, []byte("\n"))
 	r.skimmed = r.skimmed[:0]
@@ -114,7 +113,7 @@ func (r *replay) take(text []byte) {
 
 // skim reads the kind and the call of a line that is written as [File] writes it, follows the
 // last record and needs no more. It reports false for every other line, which is decoded:
-// decoding takes twenty times as long. What it leaves unread is part of the next hash.
+// decoding takes twenty times as long. The next hash covers the unread rest.
 func (r *replay) skim(body []byte) bool {
 	r.start = append(strconv.AppendInt(append(r.start[:0], `{"seq":`...), r.Records+1, 10), `,"prev":"`...)
 	r.start = append(append(r.start, r.Hash...), `","time":"`...)
@@ -153,7 +152,7 @@ func member(body []byte, name string, end byte) (value, rest []byte) {
 	return nil, nil
 }
 
-// explains reports whether the line speaks of exactly the junk before it.
+// explains reports whether the line describes exactly the junk before it.
 func (r *replay) explains(l *line) bool {
 	if (l.Kind == Recovered) != (l.Found != nil) {
 		return false
@@ -164,7 +163,6 @@ func (r *replay) explains(l *line) bool {
 	return l.Found.Bytes == int64(r.junk.Len()) && (r.junk.Len() == 0 || l.Found.SHA256 == hashOf(r.junk.Bytes()))
 }
 
-// size is how much was read.
 func (r *replay) size() int64 { return r.bytes + int64(r.junk.Len()) }
 
 func (r *replay) accept(body []byte, l *line) {
@@ -210,7 +208,7 @@ func (r *replay) decode(body []byte) Record {
 	return l.Record
 }
 
-// settle takes out what the decisions of package doubt in a record have settled: calls of
+// settle removes the calls that package doubt's decisions in a record have settled: those of
 // the same tool with the same arguments.
 func (r *replay) settle(end *Record, arguments []byte) {
 	if slices.ContainsFunc(end.Decisions, func(d Decision) bool { return d.Stage == "doubt" && strings.HasPrefix(d.What, "settled") }) {
@@ -226,21 +224,21 @@ func (r *replay) interrupted() []Record {
 	for _, id := range r.order {
 		if intent, open := r.open[id]; open {
 			all = append(all, r.decode(intent))
-			delete(r.open, id) // an id may stand in the order twice
+			delete(r.open, id) // an id may occur in the order twice
 		}
 	}
 	return all
 }
 
-// A State is what [Verify] found. The zero value is Damaged.
+// A State is the state of a file. The zero value is Damaged.
 type State uint8
 
 // The states of a file.
 const (
 	Damaged     State = iota // something was changed or is missing
-	NotAttested              // what is there is one chain; there is no head, so nobody knows whether the end is
-	Interrupted              // a writer ended in the middle, or is at work; opening the file mends and marks it
-	Whole                    // every record is there, up to the one that the head speaks of
+	NotAttested              // the records are one chain, but without a head the end may be missing
+	Interrupted              // a writer was interrupted, or is at work; opening the file repairs and marks it
+	Whole                    // every record is there, up to the head's
 )
 
 // String returns the state in words.
@@ -253,20 +251,20 @@ type Report struct {
 	State   State
 	Problem string // what is wrong, and where; "" for Whole
 	Records int64  // that are one chain, from the beginning
-	// Hash is that of the last of these. Who keeps it elsewhere, with the number, sees
-	// also where file and head were both replaced.
+	// Hash is that of the last of these. A copy of it and the number, kept elsewhere, also
+	// shows whether file and head were both replaced.
 	Hash string
-	// Open are the calls that were about to be made and have no end: nobody knows whether they happened.
+	// Open are the intents without an end: it is unknown whether the calls happened.
 	Open []Record
 	// Recovered is how often a start found that the writer before it had been interrupted.
 	Recovered int64
 }
 
-// Verify reads the file of a [File] and its head and says whether anything was
-// changed, taken out or cut off. It changes nothing. The error is that of reading.
+// Verify reads the file of a [File] and its head and reports whether records were changed,
+// removed or cut off. It changes nothing. The error is that of reading.
 //
-// The hashes have no key: who can write both file and head can write a whole new
-// pair. Keep [Report.Hash] where they cannot write.
+// The hashes have no key: a program that can write both file and head can replace both.
+// Keep [Report.Hash] out of its reach.
 func Verify(name string) (Report, error) {
 	h, headErr := logfile.ReadHead(name) // before the records: a writer goes the other way
 	if headErr != nil && !errors.Is(headErr, logfile.ErrHead) {
@@ -315,8 +313,8 @@ func judge(h *logfile.Head, headErr error, r *replay) (State, string) {
 	return Whole, ""
 }
 
-// disagrees reports how what was read contradicts the head, and how many records are
-// missing that the head does not promise to keep.
+// disagrees reports how the records contradict the head, and how many records are missing
+// that the head does not promise to keep.
 func disagrees(h *logfile.Head, r *replay) (fault string, lost int64) {
 	switch {
 	case r.fault != "":

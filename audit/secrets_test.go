@@ -92,7 +92,7 @@ func TestB269ADigestCannotBeGuessedBack(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooLongStandsAsItsSize(t *testing.T) {
+func TestLongTextsAreReplacedByTheirSize(t *testing.T) {
 	t.Parallel()
 	restricted := testtool.New("files", "read", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
 	long := strings.Repeat("lorem ", 50_000)
@@ -102,8 +102,8 @@ func TestWhatIsTooLongStandsAsItsSize(t *testing.T) {
 	}
 }
 
-// What must be recorded is refused by what stands in the arguments' place, too.
-func TestArgumentsThatAreNoJSONAreNotWritten(t *testing.T) {
+// A call that must be recorded is refused with unreadable arguments, too.
+func TestArgumentsThatAreNotJSONAreNotWritten(t *testing.T) {
 	t.Parallel()
 	restricted := testtool.New("files", "read", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
 	text, _ := written(t, audit.Options{}, middleware.Call{Tool: restricted, Arguments: json.RawMessage(`{"password":"hunter2`)}, nil, errors.New("no JSON: hunter2"))
@@ -112,8 +112,8 @@ func TestArgumentsThatAreNoJSONAreNotWritten(t *testing.T) {
 	}
 }
 
-// A thousand calls hide a secret of their own wherever one can be hidden, in
-// arguments, results and errors; no sink, log or error text of these rooms has it.
+// A thousand calls hide a secret of their own wherever one can be hidden, in arguments, results
+// and errors; no sink, log or error text of these packages has it.
 func TestNoSentinelIsEverWritten(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "calls.jsonl")

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A forger who knows the hashes has to get all of it right.
+// A forger that computes the hashes has to get everything right.
 func TestForgeriesAreDamage(t *testing.T) {
 	t.Parallel()
 	hash := func(line []byte) string {
@@ -57,7 +57,7 @@ func TestForgeriesAreDamage(t *testing.T) {
 			last := bytes.Replace(l[2], []byte("}\n"), []byte(`,"found":{"bytes":0}}`+"\n"), 1)
 			return [][]byte{l[0], l[1], last}, bytes.Replace(h, []byte(hash(l[2])), []byte(hash(last)), 1)
 		},
-		"a torn line that nobody explains": func(l [][]byte, h []byte) ([][]byte, []byte) {
+		"a torn line without an explanation": func(l [][]byte, h []byte) ([][]byte, []byte) {
 			return [][]byte{l[0], []byte("{ torn\n"), l[1], l[2]}, h
 		},
 	} {
@@ -131,7 +131,7 @@ func TestSkimmedRecordsCountAsDecodedOnes(t *testing.T) {
 }
 
 // A loss of power takes what was not synced. It is not refused, and it is marked.
-func TestWhatPowerTookIsMarked(t *testing.T) {
+func TestPowerLossIsMarked(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "calls.jsonl")
 	f, err := audit.OpenFile(name, nil)
@@ -172,7 +172,7 @@ func TestWhatPowerTookIsMarked(t *testing.T) {
 
 // A process that ends between a line and its head leaves a record that the head does
 // not know. It is kept, and marked.
-func TestWhatTheHeadDoesNotKnowIsMarked(t *testing.T) {
+func TestRecordsBeyondTheHeadAreMarked(t *testing.T) {
 	t.Parallel()
 	name := file(t, 2)
 	head := read(t, name+".head")
@@ -196,15 +196,14 @@ func TestWhatTheHeadDoesNotKnowIsMarked(t *testing.T) {
 	}
 }
 
-func TestVerifyOfWhatIsNotThere(t *testing.T) {
+func TestVerifyOfAMissingFile(t *testing.T) {
 	t.Parallel()
 	if _, err := audit.Verify(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// Whatever a file holds, it is read without a panic; and one that was whole is not
-// whole once something stands where something else stood.
+// Any file is read without a panic; and a whole one is not whole after any change.
 func FuzzVerify(f *testing.F) {
 	name := file(f, 2)
 	raw, head := read(f, name), read(f, name+".head")

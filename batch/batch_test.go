@@ -50,7 +50,7 @@ func TestSixteenReadsTakeAsLongAsOne(t *testing.T) {
 	}
 }
 
-func TestParallelBoundsWhatIsAtWork(t *testing.T) {
+func TestParallelBoundsRunningCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -62,7 +62,7 @@ func TestParallelBoundsWhatIsAtWork(t *testing.T) {
 	})
 }
 
-// How long a mixed turn takes says what ran beside what.
+// The duration of a mixed turn shows which calls ran side by side.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -95,7 +95,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Any mixture, in chains of all kinds, with people who take their time.
+// Any mixture, in chains of all kinds, with slow people.
 func TestNothingThatMattersIsReordered(t *testing.T) {
 	t.Parallel()
 	words := []string{"a get", "a get", "a get", "a create", "a delete", "b get", "b create", "b delete"}
@@ -117,7 +117,7 @@ func TestNothingThatMattersIsReordered(t *testing.T) {
 			})
 			s := chain.Standard{Confirm: hitl.New(slow, hitl.Options{}), Cache: cache.New(cache.Options{})}
 			caller := s.Then(w.tools)
-			if seed%3 == 0 { // by hand, and so that nobody can look into it
+			if seed%3 == 0 { // by hand, and opaque
 				inner := chain.New(chain.Recover(), s.Confirm).Then(w.tools)
 				caller = middleware.ToolCallerFunc(inner.CallTool)
 			}
@@ -127,7 +127,7 @@ func TestNothingThatMattersIsReordered(t *testing.T) {
 			}
 			for i, o := range out {
 				if o.Call.ID != calls[i].ID || o.Err == nil && text(o) != o.Call.ID {
-					t.Errorf("seed %d: outcome %d is of %s and says %s", seed, i, o.Call.ID, text(o))
+					t.Errorf("seed %d: outcome %d is of %s and has %s", seed, i, o.Call.ID, text(o))
 				}
 			}
 		})
@@ -135,7 +135,7 @@ func TestNothingThatMattersIsReordered(t *testing.T) {
 }
 
 // A call that its arguments make a write keeps its place as one.
-func TestWhatPreflightFindsIsWhatCounts(t *testing.T) {
+func TestPreflightDecidesTheOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -156,7 +156,7 @@ func TestWhatPreflightFindsIsWhatCounts(t *testing.T) {
 	})
 }
 
-// A read is not answered from memory before the write that stands in front of it.
+// A read is not answered from the cache before the write in front of it.
 func TestAReadBehindAWriteIsNotAnsweredFromMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestOneFailureTakesNothingElseDown(t *testing.T) {
 	})
 }
 
-func TestWhatAModelGetsWrong(t *testing.T) {
+func TestFaultyCallsOfAModel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -248,7 +248,7 @@ func TestCancellationReachesAll(t *testing.T) {
 			t.Errorf("ran %v", got)
 		}
 		if !middleware.NotSent(out[1].Err) || !middleware.NotSent(out[2].Err) {
-			t.Errorf("what waited for its place says %v and %v", out[1].Err, out[2].Err)
+			t.Errorf("the calls that waited for a place returned %v and %v", out[1].Err, out[2].Err)
 		}
 	})
 }
@@ -269,7 +269,7 @@ func TestAPanicIsOneCallsOwn(t *testing.T) {
 	}
 }
 
-// A host that lets one call in at a time does not stand in its own way.
+// A host that admits one call at a time does not deadlock.
 func TestAHostsOwnQueueInFrontDoesNotHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -292,7 +292,7 @@ func TestAHostsOwnQueueInFrontDoesNotHang(t *testing.T) {
 	})
 }
 
-func TestRunPanicsOnWhatCannotBeMeant(t *testing.T) {
+func TestRunPanicsOnImpossibleOptions(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func(){
 		"no caller":       func() { batch.Run(context.Background(), nil, nil) },

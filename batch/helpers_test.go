@@ -27,7 +27,6 @@ type world struct {
 	runs []run
 }
 
-// A run is one execution.
 type run struct {
 	id, server string
 	writes     bool
@@ -84,7 +83,7 @@ func (w *world) calls(t *testing.T, lines ...string) []middleware.Call {
 	return all
 }
 
-// faults says which rules of a batch were broken by what ran.
+// faults returns the rules of a batch that the calls broke.
 func (w *world) faults(calls []middleware.Call) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -57,7 +57,6 @@ func (d *notebook) add(t testing.TB, server string) {
 	}
 }
 
-// note writes down who calls what.
 func (d *notebook) note(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		d.mu.Lock()
@@ -99,7 +98,7 @@ func TestATurnIsAnswered(t *testing.T) {
 }
 
 // Each mistake of a model is an answer that it can act on, alone and among others.
-func TestWhatAModelGetsWrongIsAnAnswer(t *testing.T) {
+func TestFaultyCallsAreAnswered(t *testing.T) {
 	t.Parallel()
 	d := newNotebook(t)
 	d.add(t, "others")
@@ -137,7 +136,7 @@ func TestWhatAModelGetsWrongIsAnAnswer(t *testing.T) {
 	}
 	for i, res := range host.Answer(t.Context(), many...) {
 		if refused := strings.Contains(output.Text(res), "too many calls in one turn"); refused != (i >= 128) || refused != res.IsError {
-			t.Errorf("of 1000 calls, %d says %s", i, output.Text(res))
+			t.Errorf("of 1000 calls, %d got %s", i, output.Text(res))
 		}
 	}
 }
@@ -161,7 +160,7 @@ func TestAToolOutsideTheScopeIsNotThere(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeAnsweredHereIsAFailure(t *testing.T) {
+func TestUnanswerableResultIsAFailure(t *testing.T) {
 	t.Parallel()
 	d := newNotebook(t)
 	tool, _ := d.tools.Lookup("notes", "create_note")
@@ -183,13 +182,13 @@ func TestWhatCannotBeAnsweredHereIsAFailure(t *testing.T) {
 		}
 	}
 	host := batch.NewHost(d.tools, middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
-		t.Error("arguments that are no JSON were sent")
+		t.Error("arguments that are not JSON were sent")
 		return &mcp.CallToolResult{}, nil
 	}), batch.HostOptions{})
 	asked := batch.ToolCall{Name: "create_note", Arguments: json.RawMessage(`{`)}
 	for _, res := range append(host.Answer(t.Context(), asked, asked), host.Call(t.Context(), tool, "", asked.Arguments)) {
 		if !strings.Contains(output.Text(res), "are refused") {
-			t.Errorf("arguments that are no JSON: %q", output.Text(res))
+			t.Errorf("arguments that are not JSON: %q", output.Text(res))
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (d *desk) ConfirmGroup(ctx context.Context, requests []hitl.Request) (map[s
 	return d.decide(ctx, requests)
 }
 
-// only says yes to the calls with these ids, in an order of its own.
+// only approves the calls with these ids, in an order of its own.
 func only(ids ...string) func(context.Context, []hitl.Request) (map[string]hitl.Decision, error) {
 	return func(_ context.Context, requests []hitl.Request) (map[string]hitl.Decision, error) {
 		time.Sleep(time.Second)
@@ -85,7 +85,7 @@ func TestDangerousCallsAreAskedAboutTogether(t *testing.T) {
 	})
 }
 
-// A yes to one of two calls that differ in nothing but their arguments runs that one.
+// An approval of one of two calls that differ only in their arguments runs that one.
 func TestEachDecisionIsForItsOwnCall(t *testing.T) {
 	t.Parallel()
 	lines := repeat(6, "a delete")
@@ -95,11 +95,11 @@ func TestEachDecisionIsForItsOwnCall(t *testing.T) {
 			w, d := newWorld(t), &desk{decide: only(id)}
 			out := batch.Run(t.Context(), d.caller(w), w.calls(t, lines...))
 			if got := w.ran(); !slices.Equal(got, []string{id}) {
-				t.Errorf("the yes was for %s, and %v ran", id, got)
+				t.Errorf("the approval was for %s, and %v ran", id, got)
 			}
 			for i, o := range out {
 				if denied := errors.Is(o.Err, hitl.ErrDenied); denied == (i == yes) {
-					t.Errorf("with a yes for %s, c%d ended in %v", id, i, text(o))
+					t.Errorf("with an approval for %s, c%d ended in %v", id, i, text(o))
 				}
 			}
 		})
@@ -120,7 +120,7 @@ func TestIdenticalCallsOfATurnAreAskedOneByOne(t *testing.T) {
 	})
 }
 
-func TestOneQuestionAloneIsNoGroup(t *testing.T) {
+func TestOneQuestionAloneIsNotAGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -143,7 +143,7 @@ func (s *single) Confirm(context.Context, hitl.Request) (hitl.Decision, error) {
 }
 
 func (*single) ConfirmGroup(context.Context, []hitl.Request) (map[string]hitl.Decision, error) {
-	return nil, errors.New("one question is no group")
+	return nil, errors.New("one question is not a group")
 }
 
 func TestADialogThatGoesWrongIsANoToAll(t *testing.T) {
@@ -182,7 +182,7 @@ func TestADialogThatGoesWrongIsANoToAll(t *testing.T) {
 }
 
 // One caller's end does not take the question away from the others.
-func TestADialogOutlivesTheOneWhoLeadsIt(t *testing.T) {
+func TestADialogOutlivesItsLeader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -214,7 +214,7 @@ func TestADialogOutlivesTheOneWhoLeadsIt(t *testing.T) {
 	})
 }
 
-func TestADialogEndsWhenNobodyWaits(t *testing.T) {
+func TestADialogEndsWithItsLastWaiter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, ended := newWorld(t), time.Time{}
@@ -229,12 +229,12 @@ func TestADialogEndsWhenNobodyWaits(t *testing.T) {
 		batch.Run(ctx, d.caller(w), w.calls(t, "a delete", "b delete"))
 		synctest.Wait()
 		if took := ended.Sub(began); took != 3*time.Second {
-			t.Errorf("the dialog stood for %v", took)
+			t.Errorf("the dialog was open for %v", took)
 		}
 	})
 }
 
-// What is slow to come is asked about by itself, and holds nobody up for long.
+// A slow call is asked about alone, and does not delay others for long.
 func TestADialogDoesNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -36,7 +36,7 @@ func textResult(s string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 }
 
-// A server answers what it is told, and counts.
+// A server answers as set, and counts.
 type server struct {
 	calls  atomic.Int64
 	answer func(call middleware.Call, n int64) (*mcp.CallToolResult, error)
@@ -50,7 +50,6 @@ func (s *server) CallTool(_ context.Context, call middleware.Call) (*mcp.CallToo
 	return s.answer(call, n)
 }
 
-// differing answers each call differently.
 func differing(_ middleware.Call, n int64) (*mcp.CallToolResult, error) {
 	return textResult(fmt.Sprint("answer ", n)), nil
 }
@@ -159,7 +158,7 @@ func TestASessionIsAScopeUntilItIsIdle(t *testing.T) {
 	})
 }
 
-// A session whose call is still under way is not idle.
+// A session with a call in flight is not idle.
 func TestALongCallKeepsItsSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -182,7 +181,7 @@ func (fact) Error() string   { return "no" }
 func (f fact) NotSent() bool { return f.notSent }
 func (f fact) Refused() bool { return f.refused }
 
-func TestWhatWasNotCarriedOutIsGivenBack(t *testing.T) {
+func TestCallsNotCarriedOutAreRefunded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -222,7 +221,7 @@ func TestWhatWasNotCarriedOutIsGivenBack(t *testing.T) {
 }
 
 // However many come at once, no more than the limit get through.
-func TestWhatIsUnderWayIsReserved(t *testing.T) {
+func TestCallsInFlightAreReserved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answer: func(call middleware.Call, n int64) (*mcp.CallToolResult, error) {
@@ -261,7 +260,7 @@ func TestAPanicIsSettled(t *testing.T) {
 	}
 }
 
-// A person who thinks is not the session's spending.
+// The time in which a person thinks does not count.
 func TestTheTimeOfPeopleIsNotSpent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -305,8 +304,8 @@ func TestNoScopeIsRefusedBecauseOfOthers(t *testing.T) {
 	stopped(t, err, budget.Calls)
 }
 
-// The least recently used session makes room; until then a flood of others ends no
-// session's limit.
+// The least recently used session is removed; until then a flood of others ends no session's
+// limit.
 func TestOnlyTheLeastRecentlyUsedSessionBeginsAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -331,7 +330,7 @@ func TestOnlyTheLeastRecentlyUsedSessionBeginsAnew(t *testing.T) {
 	})
 }
 
-func TestWhatIsStoppedIsNoted(t *testing.T) {
+func TestStoppedCallsAreRecorded(t *testing.T) {
 	t.Parallel()
 	caller := budget.New(budget.Options{Session: budget.Limit{Calls: 1}})(&server{})
 	n := callstate.Begin(t.Context())
@@ -344,7 +343,7 @@ func TestWhatIsStoppedIsNoted(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatIsNoNumber(t *testing.T) {
+func TestNewRefusesInvalidNumbers(t *testing.T) {
 	t.Parallel()
 	for field, o := range map[string]budget.Options{
 		"Session.Calls":           {Session: budget.Limit{Calls: -1}},

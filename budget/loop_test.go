@@ -97,8 +97,8 @@ func session(t *testing.T, calls string, stops int, words string) {
 	}
 }
 
-// What is done at the same time is no loop, until it has come back the same.
-func TestCallsAtOnceAreNoLoop(t *testing.T) {
+// Concurrent calls are not a loop, until they have returned the same.
+func TestConcurrentCallsAreNotALoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		caller := budget.New(budget.Options{})(&server{answer: func(middleware.Call, int64) (*mcp.CallToolResult, error) {
@@ -123,7 +123,7 @@ func TestCallsAtOnceAreNoLoop(t *testing.T) {
 	})
 }
 
-// One session's calls are no other's loop.
+// One session's calls are not another's loop.
 func TestLoopsAreASessionsOwn(t *testing.T) {
 	t.Parallel()
 	caller := budget.New(budget.Options{})(&server{})
@@ -134,9 +134,9 @@ func TestLoopsAreASessionsOwn(t *testing.T) {
 	}
 }
 
-// The same arguments to another tool, or to another server, are another call, whether
-// or not somebody computed digests of the tools; and a tool that was defined anew is the
-// same one. Each is asked once, so that no turn of a loop is theirs.
+// The same arguments to another tool, or to another server, are another call, with or without
+// digests of the tools; and a tool that was defined anew is the same one. Each is asked once, so
+// that no turn of a loop is theirs.
 func TestAnotherToolIsAnotherCall(t *testing.T) {
 	t.Parallel()
 	const names = 30
@@ -197,7 +197,7 @@ func TestTheWholeAnswerCounts(t *testing.T) {
 	}
 }
 
-// A model that lists the same folder for ever is told so, and what to do instead.
+// A model that lists the same folder for ever reads that, and what to do instead.
 func ExampleNew() {
 	server := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return textResult("a.txt"), nil })
 	caller := budget.New(budget.Options{Session: budget.Limit{Calls: 50}})(server)

@@ -14,7 +14,7 @@ import (
 
 // A chain without a limit shares its ledger with one that has: what cannot be
 // counted there does not end the limit here.
-func TestWhatCannotBeCountedDoesNotEndALimit(t *testing.T) {
+func TestUncountableCallsDoNotEndALimit(t *testing.T) {
 	t.Parallel()
 	for name, cost := range map[string]float64{"no number": math.NaN(), "below zero": -1, "infinite": math.Inf(1), "the largest": math.MaxFloat64} {
 		ledger := budget.NewLedger(0)

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A host that says "for ever" means it.
+// A host's "for ever" is kept.
 func TestLongestTimesDoNotOverflow(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]cache.Options{
@@ -60,7 +60,7 @@ func TestNearCountsFromTheQuestion(t *testing.T) {
 	})
 }
 
-// What a replica reads from the shared memory is what the other one got.
+// A replica reads from the shared cache what the other one got.
 func TestSharedNumbersKeepTheirDigits(t *testing.T) {
 	t.Parallel()
 	const id = "9007199254740993" // no float64 is this
@@ -99,7 +99,7 @@ func TestBytesCountWhereverTheyStand(t *testing.T) {
 		"the theme of an icon":      &mcp.ResourceLink{Icons: []mcp.Icon{{Theme: mcp.IconTheme(long)}}},
 		"the sizes of an icon":      &mcp.ResourceLink{Icons: []mcp.Icon{{Sizes: []string{long}}}},
 		"the type of a resource":    &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "a", MIMEType: long}},
-		"for whom it is":            &mcp.TextContent{Text: "a", Annotations: &mcp.Annotations{Audience: []mcp.Role{mcp.Role(long)}}},
+		"the audience":              &mcp.TextContent{Text: "a", Annotations: &mcp.Annotations{Audience: []mcp.Role{mcp.Role(long)}}},
 		"when it was changed":       &mcp.TextContent{Text: "a", Annotations: &mcp.Annotations{LastModified: long}},
 		"the name of a call":        &mcp.ToolUseContent{Name: long},
 		"the id of a call":          &mcp.ToolUseContent{ID: long},

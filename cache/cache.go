@@ -1,6 +1,6 @@
 // Package cache answers repeated reads from memory. Only results of class Safe are
-// cached, for as long as the freshness of their tool tells, and a write to a server
-// invalidates what is cached of that server, or of the entities that it names.
+// cached, for as long as the freshness of their tool allows, and a write to a server
+// invalidates the cached results of that server, or of the entities that it names.
 package cache
 
 import (
@@ -25,20 +25,20 @@ import (
 
 // Options are the settings of [New]. The zero value is ready.
 type Options struct {
-	// Store is where results are cached, for a host that wants to read its statistics, to drop results, or to
-	// share it between chains; nil means one for the middleware, however often it is applied.
+	// Store holds the cached results. A host makes one to read its statistics, to drop results, or to share it
+	// between chains; nil means one for the middleware, however often it is applied.
 	Store *Store
 	// Entries bounds the store that New makes, see [StoreOptions]; 0 means 1,000.
 	// It panics beside a Store, which has bounds already.
 	Entries int
 	// Bytes likewise; 0 means 64 MiB.
 	Bytes int64
-	// TTL is the longest time for which a result is used; 0 means 5 minutes. That is
+	// TTL is the longest lifetime of a result; 0 means 5 minutes. That is
 	// for stable results. Shared ones are used for at most 30 seconds, volatile ones
 	// not at all. A server shortens it for one result by "ttlMs" in its _meta.
 	TTL time.Duration
-	// Lifetime overrides for how long results of a tool are used: it gets what follows
-	// from TTL and the freshness. With 0 they are not cached, but identical reads in
+	// Lifetime overrides how long results of a tool are used: it gets the lifetime that
+	// follows from TTL and the freshness. With 0 they are not cached, but identical reads in
 	// flight share a call unless the tool is volatile. It is called for each read, so
 	// it has to be fast. nil means no override. A secret is not cached in any case.
 	Lifetime func(tool *middleware.Tool, usual time.Duration) time.Duration
@@ -50,20 +50,20 @@ type Options struct {
 	// {"crm/get_customer": {"id"}, "crm/move_orders": {"ids", "customer"}}. A member holds a text, a number or
 	// a list of these. A write that names entities invalidates only the reads of the same server that name one
 	// of them, under whatever member, and those that name none, such as lists and searches. Name a member only
-	// if it is the one way in which the server identifies the entity, and the write changes no other entity
-	// that a read names. A call that leaves a member out, or whose arguments a server could read in two ways,
-	// counts as one that names nothing. Empty means none: a write invalidates all that is cached of its server.
+	// if it is the server's only identification of the entity, and the write changes no other entity that a
+	// read names. A call that leaves a member out, or whose arguments a server could read in two ways, counts as one
+	// that names nothing. Empty means none: a write invalidates all cached results of its server.
 	Entities map[string][]string
 	// Slow is the estimated duration above which a tool's results are evicted after
 	// those of others; they do not expire any later. 0 means 500 ms.
 	Slow time.Duration
-	// Remote is a cache that replicas of the host share: what one of them has read
-	// is cached for all, and a write of one invalidates it for all. Store then holds
-	// what Near allows and nothing else. nil means that this process is alone.
+	// Remote is a cache that replicas of the host share: a result that one of them has read
+	// is cached for all, and a write of one invalidates it for all. Store then holds only
+	// what Near allows. nil means that this process is alone.
 	Remote Remote
-	// Near is how long a result that came from Remote is used without asking it again, and so how much older
-	// than another replica's write a result may be; a write of this process invalidates it at once. 0 means
-	// that Remote is always asked.
+	// Near is how long a result that came from Remote is used without asking it again. A result may be older
+	// than another replica's write by that time; a write of this process invalidates it at once. 0 means that
+	// Remote is always asked.
 	Near time.Duration
 	// Shared declares that no caller writes to a result. A hit is then a shallow copy; false means a deep one.
 	Shared bool
@@ -83,10 +83,10 @@ const (
 //
 // A result is found by scope, server, the digest of the tool's definition and the canonical form of the
 // arguments. Errors, results with IsError, results that ask for input and calls that answer such a request are
-// never cached, and neither is any result of a tool without a digest (see [middleware.NewTool]), or of a call
-// whose _meta has members other than those of its transport and its trace. Concurrent identical reads share one
-// call: it keeps the deadline of the first caller and is cancelled only when all callers that wait for it have
-// gone. A result that asks for input is one caller's exchange with the server: the others make their own call.
+// never cached. Nor are results of a tool without a digest (see [middleware.NewTool]), or of a call whose _meta
+// has members other than those of its transport and its trace. Concurrent identical reads share one call: it
+// keeps the deadline of the first caller and is cancelled only when all callers that wait for it have gone. A
+// result that asks for input is one caller's exchange with the server: the others make their own call.
 //
 // Every call that is not Safe counts as a write to its server, whatever its outcome: while it is in flight the
 // reads of what it may change are neither answered from the cache nor cached, and what was cached before it
@@ -103,7 +103,7 @@ func New(o Options) middleware.Middleware {
 	case o.Near > 0 && o.Remote == nil:
 		panic("cache: Options.Near requires Options.Remote")
 	case o.Store != nil && (o.Entries != 0 || o.Bytes != 0):
-		panic("cache: Options.Entries and Options.Bytes stand beside a Store; set them in StoreOptions")
+		panic("cache: Options.Entries and Options.Bytes have no effect on a Store; set them in StoreOptions")
 	}
 	if o.Store == nil {
 		o.Store = NewStore(StoreOptions{Entries: o.Entries, Bytes: o.Bytes})
@@ -146,7 +146,7 @@ type cacher struct {
 	remote     Remote // nil if this process is alone
 	bound      *bounded.Bound
 	near       time.Duration
-	joinable   *sync.Map // what this process fetches for remote, a *fetch by digest and ticket
+	joinable   *sync.Map // fetches of this process for remote, a *fetch by digest and ticket
 	clone      func(*mcp.CallToolResult) *mcp.CallToolResult
 	log        *slog.Logger
 }
@@ -156,7 +156,7 @@ func (c *cacher) Describe() middleware.Description {
 	return middleware.Description{Kind: "cache", Next: c.next, Will: c.will, Caches: true}
 }
 
-// Will says whether results are cached, and for how long.
+// Will describes whether results are cached, and for how long.
 func (c *cacher) will(tool *middleware.Tool) string {
 	if tool == nil {
 		return "never cache"
@@ -214,8 +214,8 @@ func notCacheable(call *middleware.Call) string {
 	return ""
 }
 
-// lifetime returns how long results of the tool, which has that class, are used, 0 if
-// they are not cached; and why identical calls do not share one result, "" if they do.
+// lifetime returns how long results of the tool, of that class, are used, 0 if they are not
+// cached. It also returns why identical calls do not share one result, "" if they do.
 func (c *cacher) lifetime(tool *middleware.Tool, class annotation.Safety) (ttl time.Duration, why string) {
 	a := &tool.Annotations
 	switch {
@@ -255,7 +255,7 @@ func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name,
 	return res, since, "", err
 }
 
-// writeKept is write for a tool whose results the host allows to be cached.
+// writeKept is write for a tool with results that the host allows to be cached.
 func (c *cacher) writeKept(ctx context.Context, call *middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
 	id, res, err := c.cached(ctx, call, c.store.clock())
 	if res != nil || err != nil {
@@ -316,7 +316,7 @@ func (c *cacher) cached(ctx context.Context, call *middleware.Call, now time.Dur
 // read answers from the cache, or joins the call that is in flight, or makes it.
 func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
 	now := c.store.clock()
-	if ttl <= 0 { // what another chain has cached has expired here
+	if ttl <= 0 { // a result that another chain has cached has expired here
 		now = math.MaxInt64
 	}
 	id, res, err := c.cached(ctx, call, now)
@@ -387,5 +387,5 @@ func digestOf(ctx context.Context, call *middleware.Call) (digest, error) {
 	return id, err
 }
 
-// record records in the call record what the cache did, and why if it is not plain.
+// record adds the cache's decision to the call record, and its reason if it is not plain.
 func record(ctx context.Context, what, why string) { callstate.Of(ctx).Decide("cache", what, why) }

@@ -22,8 +22,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// toolOf returns a tool whose annotations were stated by source. A read is stable by
-// default.
+// toolOf returns a tool with annotations of that source. A read is stable by default.
 func toolOf(tb testing.TB, server string, definition mcp.Tool, a annotation.Annotations, source annotation.Source) *middleware.Tool {
 	tb.Helper()
 	if definition.InputSchema == nil {
@@ -36,7 +35,7 @@ func toolOf(tb testing.TB, server string, definition mcp.Tool, a annotation.Anno
 	return tool
 }
 
-// stable returns the annotations of a read whose result may be cached.
+// stable returns the annotations of a read with a cacheable result.
 func stable(a annotation.Annotations) annotation.Annotations {
 	if a.ReadOnly == annotation.Yes {
 		a.Freshness = cmp.Or(a.Freshness, annotation.Stable)
@@ -223,7 +222,7 @@ func TestKeyIsScopeServerDefinitionAndArguments(t *testing.T) {
 				t.Errorf("one answer for both: got %t, want %t", got, tt.same)
 			}
 			if again := textOf(t, call(t, c, tt.left)); again != "1" {
-				t.Errorf("the first is no longer known: got answer %s", again)
+				t.Errorf("the first is no longer cached: got answer %s", again)
 			}
 		})
 	}
@@ -291,7 +290,7 @@ func TestNeverRemembered(t *testing.T) {
 		{"B069: arguments that are large", ok, func(t *middleware.Tool) middleware.Call {
 			return middleware.Call{Tool: t, Arguments: json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)}
 		}, false},
-		{"a definition that nobody digested", ok, func(t *middleware.Tool) middleware.Call {
+		{"a definition without a digest", ok, func(t *middleware.Tool) middleware.Call {
 			bare := *t
 			bare.Digest = middleware.Digest{}
 			return middleware.Call{Tool: &bare}
@@ -337,7 +336,7 @@ func TestCallWithoutAToolPasses(t *testing.T) {
 	e.want(t, 2, "after two calls")
 }
 
-func TestResultsAreBelievedForTheirTime(t *testing.T) {
+func TestLifetimesOfResults(t *testing.T) {
 	t.Parallel()
 	of := func(f annotation.Freshness) annotation.Annotations {
 		a := annotation.ReadOnly()
@@ -352,7 +351,7 @@ func TestResultsAreBelievedForTheirTime(t *testing.T) {
 		want   time.Duration
 	}{
 		{"B301: stable, by default 5 minutes", 0, of(annotation.Stable), annotation.Inferred, 5 * time.Minute},
-		{"stable, as the host says", time.Hour, of(annotation.Stable), annotation.Declared, time.Hour},
+		{"stable, as the host declares", time.Hour, of(annotation.Stable), annotation.Declared, time.Hour},
 		{"shared", 0, of(annotation.Shared), annotation.Inferred, 30 * time.Second},
 		{"shared, under a longer time", time.Hour, of(annotation.Shared), annotation.Host, 30 * time.Second},
 		{"shared, under a shorter time", 10 * time.Second, of(annotation.Shared), annotation.Declared, 10 * time.Second},
@@ -504,7 +503,7 @@ func TestBytesAreBounded(t *testing.T) {
 	})
 }
 
-// Every place in which a result may hold text or data counts.
+// Every place for text or data in a result counts.
 func TestBytesAreMeasuredEverywhere(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 10_000)

@@ -73,7 +73,6 @@ func scribbleNotes(a *mcp.Annotations) {
 	}
 }
 
-// scribble writes wherever a caller might.
 func scribble(res *mcp.CallToolResult) {
 	scribbleValue(map[string]any(res.Meta))
 	scribbleValue(res.StructuredContent)
@@ -130,7 +129,7 @@ func asJSON(tb testing.TB, res *mcp.CallToolResult) string {
 	return string(raw)
 }
 
-// B111: whoever writes to a result, nobody else sees it.
+// B111: a write to a result is invisible to others.
 func TestResultsAreCopiedInAndOut(t *testing.T) {
 	t.Parallel()
 	want := asJSON(t, rich())
@@ -190,9 +189,9 @@ func TestResultsOfIdempotentWritesAreCopiedToo(t *testing.T) {
 	e.want(t, 1, "afterwards")
 }
 
-// A value that is no plain JSON, as a tool in the host's own process gives it,
-// says the same from memory as it said at first.
-func TestStructuredContentSaysTheSameFromMemory(t *testing.T) {
+// A value that is not plain JSON, from a tool in the host's own process, is the same from the
+// cache as at first.
+func TestStructuredContentIsTheSameFromTheCache(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		ID   int64  `json:"id"`

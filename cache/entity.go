@@ -15,7 +15,7 @@ import (
 // maxNames is how many entities one call may name before it counts as one that names none.
 const maxNames = 256
 
-// naming says in which arguments the calls of a tool, "server/tool", name entities.
+// naming lists the arguments that name entities, by "server/tool".
 type naming map[string][]string
 
 func newNaming(given map[string][]string) naming {
@@ -32,8 +32,8 @@ func newNaming(given map[string][]string) naming {
 	return n
 }
 
-// of returns the entities that the call names, none if it does not name them all
-// without a doubt: arguments that a server could read in two ways name nothing.
+// of returns the entities that the call names, none if it does not name them all unambiguously:
+// arguments that a server could read in two ways name nothing.
 func (n naming) of(ctx context.Context, call *middleware.Call) []Name {
 	if len(n) == 0 {
 		return nil

@@ -41,7 +41,7 @@ func TestWriteEndsWhatItNamesAndListsAlone(t *testing.T) {
 		{"an object", "update", `{"note":{"id":3}}`, all},
 		{"a list in a list", "delete_all", `{"ids":[[3]]}`, all},
 		{"true", "update", `{"note":true}`, all},
-		{"a member that differs in case stands beside it", "update", `{"note":3,"Note":1}`, all},
+		{"a member that differs in case is beside it", "update", `{"note":3,"Note":1}`, all},
 		{"B055: the member twice", "update", `{"note":3,"note":1}`, all},
 		{"B071: no object", "update", `[3]`, all},
 		{"more than can be held", "delete_all", `{"ids":[` + strings.Repeat("3,", 256) + `3]}`, all},
@@ -103,8 +103,8 @@ func TestTextsThatAServerMayTakeForOneAreOneEntity(t *testing.T) {
 	}
 }
 
-// No more than 4,096 entities are remembered by name. An old read of one that had
-// to be forgotten is not believed; a new one is.
+// No more than 4,096 entities are remembered by name. An old read of an evicted entity is stale; a
+// new one is valid.
 func TestEntitiesAreBounded(t *testing.T) {
 	t.Parallel()
 	e := new(executor)
@@ -127,7 +127,7 @@ func TestEntitiesAreBounded(t *testing.T) {
 	}
 	write(4096) // drops the memory of all others
 	if read(0) || read(-1) {
-		t.Error("a read that is older than a forgotten write was believed")
+		t.Error("a read that is older than an evicted write was used")
 	}
 	if !read(0) || !read(-1) {
 		t.Error("a read that is younger than every forgotten write was forgotten")
@@ -138,7 +138,7 @@ func TestEntitiesAreBounded(t *testing.T) {
 	}
 	write(0)
 	if read(0) {
-		t.Error("a read that is older than a write to it was believed")
+		t.Error("a read that is older than a write to it was used")
 	}
 }
 
@@ -156,7 +156,7 @@ func TestRememberedWriteNamesItsEntities(t *testing.T) {
 	e.want(t, 4, "a write to the same one may have")
 }
 
-// What was written while a repeatable write was under way may have undone it.
+// A write during a repeatable write may have undone it.
 func TestWriteThatOverlappedAnotherIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,14 +16,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A flight is a read in flight whose result several callers share.
+// A flight is a read in flight; several callers share its result.
 type flight struct {
 	id       key
 	names    []Name             // what it is about; none for a list
 	since    versions.Version   // when it began
 	deadline time.Time          // the leader's; zero for none
 	waiting  int                // callers; guarded by its shard's mutex
-	done     chan struct{}      // likewise; nil while nobody waits
+	done     chan struct{}      // likewise; nil without waiters
 	cancel   context.CancelFunc // nil if the leader cannot be cancelled
 
 	// Written before done is closed, and only read afterwards.
@@ -60,8 +60,8 @@ func (c *cacher) lead(ctx context.Context, call middleware.Call, f *flight, ttl 
 	return f.res, nil
 }
 
-// fly makes the call and wakes its callers. Whatever next does, a panic and the end
-// of the goroutine included, the flight ends.
+// fly makes the call and wakes its callers. The flight ends in any case, even if next panics
+// or ends the goroutine.
 func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl time.Duration) {
 	returned := false
 	defer func() {

@@ -135,7 +135,7 @@ func TestLeaderLeavesAndFollowersGetTheirAnswer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		stay int // of 1,000, those who stay
+		stay int // of 1,000, those that stay
 	}{{"B303: two stay", 2}, {"999 stay", 999}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -226,7 +226,7 @@ func TestAllLeaveAndTheCallEnds(t *testing.T) {
 				}
 			}
 			if upstream.Err() == nil {
-				t.Error("nobody waits any more, and the call goes on")
+				t.Error("no caller waits any more, and the call goes on")
 			}
 			// It still has not returned; a new caller does not join it.
 			if got := textOf(t, call(t, c, its)); got != "2" {
@@ -311,8 +311,8 @@ func TestFollowerWithMoreTimeFliesAlone(t *testing.T) {
 	}
 }
 
-// A caller sees its own cancellation and its own deadline, and nobody else's.
-func TestNobodySeesAnothersEnd(t *testing.T) {
+// A caller sees its own cancellation and its own deadline, and not another's.
+func TestCallerSeesOnlyItsOwnEnd(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {
@@ -348,7 +348,7 @@ func TestNobodySeesAnothersEnd(t *testing.T) {
 					case res == nil && ctx.Err() != nil && errors.Is(err, own):
 					case res == nil && late && errors.Is(err, context.DeadlineExceeded):
 					default:
-						t.Errorf("seed %d, caller %d: got error %v, its own context says %v", seed, i, err, context.Cause(ctx))
+						t.Errorf("seed %d, caller %d: got error %v, its own context has %v", seed, i, err, context.Cause(ctx))
 					}
 				})
 			}
@@ -381,9 +381,8 @@ func TestCancelledAtEntry(t *testing.T) {
 	}
 }
 
-// What next does to its goroutine frees everybody who waits, and the next caller
-// starts afresh.
-func TestPanicAndGoexitFreeThoseWhoWait(t *testing.T) {
+// A panic or Goexit in next releases all waiters, and the next caller starts afresh.
+func TestPanicAndGoexitReleaseWaiters(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string

@@ -17,7 +17,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// keeping returns a read with these.
 func keeping(t *testing.T, f annotation.Freshness, secret annotation.Hint) *middleware.Tool {
 	t.Helper()
 	a := annotation.ReadOnly()
@@ -78,7 +77,7 @@ func TestFreshnessDecides(t *testing.T) {
 	}
 }
 
-// What one chain has cached is not used by another that caches nothing.
+// The cached results of one chain are not used by another that caches nothing.
 func TestLifetimeHoldsForWhatAnotherChainCached(t *testing.T) {
 	t.Parallel()
 	e, store := new(executor), cache.NewStore(cache.StoreOptions{})
@@ -130,8 +129,8 @@ func TestServerShortensTheLifetime(t *testing.T) {
 	}
 }
 
-// The call record tells how old the answer is, with a remote cache too.
-func TestRecordTellsTheAge(t *testing.T) {
+// The call record has the age of the answer, with a remote cache too.
+func TestRecordHasTheAge(t *testing.T) {
 	t.Parallel()
 	for _, o := range []cache.Options{{}, {Remote: cache.NewMemory()}, {Remote: cache.NewMemory(), Near: time.Minute}} {
 		synctest.Test(t, func(t *testing.T) {

@@ -20,7 +20,7 @@ const (
 
 // hot recognizes repeated calls by the bytes of their arguments, so that a hit needs neither the canonical form
 // nor the store's lock. The questions take at most 4 MiB. The results are those of the store, and are dropped
-// as soon as anything is written to, forgotten or evicted there.
+// as soon as the store is written to, or forgets or evicts a result.
 //
 // Slots and answers are read without a lock. Answers are written under the mutex of the
 // shard that has the result, or taken from a question that has lost its slot.
@@ -128,7 +128,6 @@ func (s *shard) warm(at place, call *middleware.Call, id digest, e *entry) {
 	}
 }
 
-// cool drops the answer to a question.
 func (s *shard) cool(q *question) {
 	q.answer.Store(nil)
 	s.count(q)

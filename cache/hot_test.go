@@ -12,9 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What was asked so often in the same bytes that it is answered without the lock is
-// still asked again after a write, by another scope, of another definition, and once
-// it has been forgotten.
+// A read that was repeated in the same bytes until it is answered without the lock is still made
+// again after a write, by another scope, of another definition, and once it has been forgotten.
 func TestHotAnswersEnd(t *testing.T) {
 	t.Parallel()
 	made := func(name, description string, a annotation.Annotations) *middleware.Tool {

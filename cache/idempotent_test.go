@@ -17,8 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What one replica has set no other sets again, for 30 seconds or until a write. Near does
-// not hold: the other's write ends it at once.
+// A value that one replica has set is not set again by others, for 30 seconds or until a write.
+// Near does not hold: the other's write ends it at once.
 func TestReplicasShareWhatAnIdempotentWriteReturned(t *testing.T) {
 	t.Parallel()
 	for _, near := range []time.Duration{0, time.Minute} {
@@ -43,9 +43,8 @@ func TestReplicasShareWhatAnIdempotentWriteReturned(t *testing.T) {
 	}
 }
 
-// A write is left out only if the server had what it sets at some time during the call,
-// whichever replica wrote. If the remote cache does not hear that another began, that one
-// counts from when it returned.
+// A write is left out only if the server had what it sets at some time during the call, whichever
+// replica wrote. If the beginning of another write is lost, that one counts from when it returned.
 func TestWriteIsLeftOutOnlyWhereItHolds(t *testing.T) {
 	t.Parallel()
 	set := tool(t, "set", annotation.Update())
@@ -110,7 +109,7 @@ func TestWriteIsLeftOutOnlyWhereItHolds(t *testing.T) {
 	}
 }
 
-// A forgetful remote cache hears of the beginning of some writes late, after the error.
+// A forgetful remote cache gets the beginning of some writes late, after the error.
 type forgetful struct {
 	cache.Remote
 

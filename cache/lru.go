@@ -14,7 +14,6 @@ import (
 // UUID, and a store may hold a million of them.
 type key [sha256.Size / 2]byte
 
-// An entry is a cached result.
 type entry struct {
 	res     *mcp.CallToolResult
 	tool    *middleware.Tool
@@ -55,12 +54,12 @@ func (r *results) count(e entry, by int) {
 	}
 }
 
-// full reports whether another entry of that size needs the place of one.
+// full reports whether another entry of that size requires an eviction.
 func (r *results) full(size int64) bool {
 	return r.list.Len() >= r.maxEntries || r.bytes+size > r.maxBytes
 }
 
-// add adds an entry under a key that has none. There is room for it.
+// add adds an entry under a key that has none. The caller has made space for it.
 func (r *results) add(id key, e entry) {
 	r.list.Add(id, e)
 	r.count(e, 1)
@@ -71,7 +70,7 @@ const lookAt = 8
 
 // evict removes one of the oldest entries. It passes over results of slow tools, which take long to get again,
 // unless they are more than four fifths of all: then it passes over the others, so that a new read always finds
-// a place. What it passes over becomes the newest. An entry that is no longer valid goes at once, and is not
+// a place. The entries that it passes over become the newest. An invalid entry is removed at once, and is not
 // reported as evicted.
 func (r *results) evict(now time.Duration) (evicted bool) {
 	wantSlow := r.slow*5 > r.list.Len()*4

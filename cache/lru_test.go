@@ -52,14 +52,14 @@ func TestSlowResultsAreEvictedLast(t *testing.T) {
 				before = e.count()
 				call(t, c, numbered(slow, 0))
 				if e.count() == before {
-					t.Error("the slow result is believed past its time")
+					t.Error("the slow result is used past its time")
 				}
 			})
 		})
 	}
 }
 
-func TestSlowResultsLeaveRoomForQuickOnes(t *testing.T) {
+func TestSlowResultsAreBoundedForQuickOnes(t *testing.T) {
 	t.Parallel()
 	e, slow, quick := new(executor), slowTool(t, time.Second), reader(t)
 	store := cache.NewStore(cache.StoreOptions{Entries: 10})
@@ -78,8 +78,8 @@ func TestSlowResultsLeaveRoomForQuickOnes(t *testing.T) {
 	e.want(t, before, "both kinds are known")
 }
 
-// An old slow result that is no longer valid makes room before a quick one that is.
-func TestWhatHasEndedMakesRoomFirst(t *testing.T) {
+// An old slow result that is no longer valid is removed before a valid quick one.
+func TestExpiredResultsAreEvictedFirst(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"its time", "a write"} {
 		t.Run(how, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// How long a write or a flight counts whose caller may have died.
+// The leases of a write and a flight, in case their caller has died.
 const (
 	writeLease  = 10 * time.Minute
 	flightLease = 30 * time.Second
@@ -42,7 +42,7 @@ func NewMemory() *Memory {
 	return &Memory{writes: make(map[string]Write), values: values}
 }
 
-// server returns the state of a server, without the writes whose lease is over. The caller holds the lock.
+// server returns the state of a server, without writes with an expired lease. The caller holds the lock.
 func (m *Memory) server(name string) *versions.Server[Name] {
 	on := m.servers.Of(name)
 	if on.Busy(nil) {
@@ -56,7 +56,7 @@ func (m *Memory) server(name string) *versions.Server[Name] {
 	return on
 }
 
-// end ends a write, also one whose beginning was lost or whose lease was over. It
+// end ends a write, even if its beginning was lost or its lease has expired. It
 // reports whether no other overlapped it.
 func (m *Memory) end(w Write) (alone bool) {
 	on := m.servers.Of(w.Server)

@@ -18,18 +18,18 @@ import (
 // A Remote is a cache that several replicas of a host share. [NewMemory] returns one
 // in this process; storetest tests whether another keeps these promises:
 //
-//   - A value is found only while nothing that it is about has been written to
-//     since the look whose ticket it was kept with: not when the write began, not
-//     when it ended, whichever replica made it, and in whatever order they come.
-//   - While a write is in flight, what it may change is neither found nor kept.
-//     One whose replica has died ends after a while, as if it had ended then.
-//   - Of those that look for the same value at one time one leads; the others learn
+//   - A value is found only if nothing that it is about was written to since the
+//     look that returned its ticket. Both the begin and the end of a write count,
+//     of any replica and in any order.
+//   - While a write is in flight, values that it may change are neither found nor kept.
+//     If its replica has died, it ends after a while.
+//   - Of the callers that look for the same value at one time one leads; the others learn
 //     that another does. A leader that has died is replaced.
-//   - What cannot be read, comes from elsewhere or has another format is not there.
+//   - A value that cannot be read, is foreign or has another format is not found.
 //
-// It is safe for concurrent use. Each method returns soon after its context is
-// done, which ends after two seconds: an error costs a call to the server, and prevents
-// none. An operation that does not return is given up; see [Stats].
+// It is safe for concurrent use. Each method returns soon after its context is done, which is after
+// two seconds at the latest: an error costs a call to the server but does not prevent one. An operation that
+// does not return is abandoned; see [Stats].
 type Remote interface {
 	// Look returns what is cached. A caller that is to lead calls Keep or Drop once.
 	Look(ctx context.Context, q Question) (Found, error)
@@ -39,9 +39,9 @@ type Remote interface {
 	Drop(ctx context.Context, q Question, ticket string)
 	// Begin records that a write is about to be sent.
 	Begin(ctx context.Context, w Write) error
-	// End records that it has returned. If it fails, what the write may have changed is used no longer than the
-	// implementation documents. With the ticket the result of the write is kept, for a question with its names
-	// that was looked for before it began; "" if another write of what it may change overlapped it.
+	// End records that it has returned. If it fails, the implementation documents how much longer a result that
+	// the write may have changed is used. With the ticket the result of the write is kept, for a question with
+	// its names that was looked for before it began; "" if another write of what it may change overlapped it.
 	End(ctx context.Context, w Write) (ticket string, err error)
 }
 
@@ -55,7 +55,7 @@ type Question struct {
 	Names  []Name            // what it is about; none for a list, which any write invalidates
 }
 
-// A Write is a call that may change what its names stand for, or with none all that the server holds.
+// A Write is a call that may change the entities of its names, or without names the whole server.
 type Write struct {
 	ID     string // of this write alone
 	Server string
@@ -69,7 +69,7 @@ type Write struct {
 type Found struct {
 	// Value is what was kept; nil if nothing is cached.
 	Value []byte
-	// Ticket stands for the time of the look; "" if nothing may be kept.
+	// Ticket identifies the time of the look; "" if nothing may be kept.
 	Ticket string
 	// Busy reports that another caller has asked the server: look again soon.
 	Busy bool
@@ -91,7 +91,7 @@ type fetch struct {
 	kept *mcp.CallToolResult // nil if there is nothing for others
 }
 
-// A sharedRead is one read through the remote cache, or one write whose result the host allows to be cached.
+// A sharedRead is one read through the remote cache, or one write with a result that may be cached.
 type sharedRead struct {
 	*cacher
 
@@ -126,7 +126,7 @@ func (r *sharedRead) read(ctx context.Context) (*mcp.CallToolResult, error) {
 // look returns the result of the remote cache. Without one it returns what was found
 // instead, or why nothing could be.
 func (r *sharedRead) look(ctx context.Context) (res *mcp.CallToolResult, found Found, why string, err error) {
-	if r.since, r.asked = r.store.of(digest(r.q.ID).key()).version(r.q.Server, r.q.Names), r.store.clock(); r.since == 0 { // Remote may not know
+	if r.since, r.asked = r.store.of(digest(r.q.ID).key()).version(r.q.Server, r.q.Names), r.store.clock(); r.since == 0 { // Remote may not have the writes in flight here
 		return nil, Found{}, "a write is in flight", nil
 	}
 	found, err = bounded.Do(ctx, r.bound, func(ctx context.Context) (Found, error) { return r.remote.Look(ctx, r.q) },
@@ -149,7 +149,7 @@ func (r *sharedRead) look(ctx context.Context) (res *mcp.CallToolResult, found F
 	return nil, found, "", nil
 }
 
-// release gives up the lead of a look that nobody waits for.
+// release gives up the lead of a look without waiters.
 func (r *sharedRead) release(ctx context.Context, found Found) {
 	if found.Value == nil && !found.Busy && found.Ticket != "" {
 		_ = r.tell(ctx, func(ctx context.Context) error {
@@ -215,8 +215,8 @@ func (r *sharedRead) fetch(ctx context.Context, ticket string) (*mcp.CallToolRes
 	return res, nil
 }
 
-// publish keeps a result for all, which was requested at a time, and reports whether
-// that was tried. What is not kept is fetched again.
+// publish keeps a result for all, which was requested at a time, and reports whether that was
+// tried. A result that is not kept is fetched again.
 func (r *sharedRead) publish(ctx context.Context, res *mcp.CallToolResult, asked time.Time, ticket string) bool {
 	ttl := resultcopy.Shortened(res, r.ttl)
 	value, ok := resultcopy.Encode(res, asked)
@@ -236,8 +236,8 @@ func (r *sharedRead) keepNear(res *mcp.CallToolResult, age time.Duration) {
 	}
 }
 
-// beginShared tells the other replicas that a write begins. The func that it returns
-// tells them that it has ended, and returns the ticket to keep its result with.
+// beginShared reports the begin of a write to the other replicas. The func that it returns
+// reports the end, and returns the ticket to keep its result with.
 func (c *cacher) beginShared(ctx context.Context, call *middleware.Call, names []Name) (end func() (ticket string)) {
 	w := Write{ID: rand.Text(), Server: call.Tool.Server, Names: names}
 	w.Until, _ = ctx.Deadline()
@@ -253,7 +253,7 @@ func (c *cacher) beginShared(ctx context.Context, call *middleware.Call, names [
 		close(over)
 		ticket, err := tellEnd(ctx)
 		if err != nil && c.log.Enabled(ctx, slog.LevelDebug) {
-			c.log.LogAttrs(ctx, slog.LevelDebug, "cache: the shared memory was not told that a write has ended", slog.Any("err", err))
+			c.log.LogAttrs(ctx, slog.LevelDebug, "cache: the end of a write was not reported to the shared cache", slog.Any("err", err))
 		}
 		if lost != nil || err != nil { // it may have begun there only after another
 			return ""

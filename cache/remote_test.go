@@ -176,7 +176,7 @@ func TestLeadOfAReplicaIsGivenAway(t *testing.T) {
 	}
 }
 
-// Whoever waits for another replica goes when its own time is over.
+// A call that waits for another replica returns when its own time is over.
 func TestWaitForAReplicaEndsWithTheCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -205,8 +205,8 @@ func TestWaitForAReplicaEndsWithTheCaller(t *testing.T) {
 	})
 }
 
-// What is near may be older than a write of another replica by so much, and no
-// older; one's own write ends it at once.
+// A near result may be older than another replica's write by Near, and no older; an own write
+// invalidates it at once.
 func TestNearIsBoundedInItsStaleness(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -301,8 +301,7 @@ func TestRemoteThatIsGoneIsAMiss(t *testing.T) {
 	s.wantCalls(t, 3)
 }
 
-// A write of this process counts while it is in flight, also if the remote memory has not
-// heard of it.
+// A write of this process counts while it is in flight, also if the remote cache did not get it.
 func TestOwnWriteInFlightCountsWithoutTheRemote(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, cache.Options{Remote: unaware{cache.NewMemory()}})
@@ -356,7 +355,7 @@ func TestPoisonedValueIsAMiss(t *testing.T) {
 	}
 }
 
-// What comes back from the shared memory is what was kept.
+// The shared cache returns the result that was kept.
 func TestValueComesBackAsItWas(t *testing.T) {
 	t.Parallel()
 	for name, res := range map[string]*mcp.CallToolResult{
@@ -394,7 +393,7 @@ func TestSharedCacheIsAGoodMiddleware(t *testing.T) {
 	middlewaretest.Run(t, cache.New(cache.Options{Remote: cache.NewMemory()}))
 }
 
-func TestNewRefusesWhatGoesNotWithARemote(t *testing.T) {
+func TestNewRefusesOptionsThatConflictWithARemote(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]cache.Options{
 		"Near is negative":    {Remote: gone{}, Near: -1},
@@ -449,7 +448,7 @@ func ExampleNewMemory() {
 	// an answer
 }
 
-// What was asked for while this process wrote is not answered near by either.
+// A read that was requested during a write of this process is not answered from Near either.
 func TestReadBegunDuringAWriteIsNotKeptNear(t *testing.T) {
 	t.Parallel()
 	for _, arguments := range []string{`{}`, `{"id":1}`} { // anything, and one thing

@@ -70,7 +70,7 @@ func TestManyServersLeaveNothingStale(t *testing.T) {
 	call(t, c, on("first", writer(t)))
 	before := e.count()
 	call(t, c, read)
-	e.want(t, before+1, "after a write to a server whose record was dropped")
+	e.want(t, before+1, "after a write to a server with a dropped record")
 	call(t, c, read)
 	e.want(t, before+1, "again after that")
 }

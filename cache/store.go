@@ -42,7 +42,7 @@ type Store struct {
 // read needs is outside of its shard. A write begins in every shard before it is made.
 type shard struct {
 	born      time.Time
-	mu        sync.Mutex // guards what follows, and what hot says it does; never held across a call
+	mu        sync.Mutex // guards what follows, and parts of hot as documented there; never held across a call
 	kept      *results
 	inFlight  map[key]*flight
 	servers   versions.Servers[Name]
@@ -53,7 +53,6 @@ type shard struct {
 	_ [64]byte // two cores that use two shards share no cache line
 }
 
-// of returns the shard of a key.
 func (s *Store) of(id key) *shard { return s.shards[int(id[0])%len(s.shards)] }
 
 // Stats counts what a [Store] did since it was made.
@@ -63,7 +62,7 @@ type Stats struct {
 	Misses  uint64 // reads that made the call
 	Writes  uint64 // calls that invalidated what they may have changed
 	Ended   uint64 // results found to be expired or stale when requested again
-	Evicted uint64 // valid results that had to make room for others
+	Evicted uint64 // valid results that were removed for others
 	Entries int    // results that are cached now
 	Bytes   int64  // and the memory that they take
 	Late    uint64 // operations of [Options.Remote] that were given up
@@ -81,7 +80,7 @@ func NewStore(o StoreOptions) *Store {
 			born:     s.born,
 			kept:     newResults(entries/n, bytes/int64(n)),
 			inFlight: make(map[key]*flight),
-			servers:  versions.Servers[Name]{Now: 1}, // 0 stands for a write in flight
+			servers:  versions.Servers[Name]{Now: 1}, // 0 means a write in flight
 		})
 	}
 	return s
@@ -112,7 +111,7 @@ func (s *Store) Stats() Stats {
 }
 
 // Forget drops the results of every tool that matches, of every scope, and returns how many they were. In both
-// patterns * stands for any text, so that ("files", "read") is one tool, ("files", "*") a server, ("*",
+// patterns * matches any text, so that ("files", "read") is one tool, ("files", "*") a server, ("*",
 // "list_*") a kind of tool and ("*", "*") everything. A read that is in flight meanwhile is answered but not
 // cached, and no later read joins it.
 func (s *Store) Forget(server, tool string) (forgotten int) {
@@ -147,7 +146,7 @@ func (s *shard) find(id key, now time.Duration) (e entry, ok bool) {
 	return e, true
 }
 
-// lookup returns the cached result of a call, nil if there is none, and when it was returned.
+// lookup returns the cached result of a call, nil if it is not cached, and when it was returned.
 func (s *shard) lookup(at place, call *middleware.Call, id digest, now time.Duration) (*mcp.CallToolResult, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +157,7 @@ func (s *shard) lookup(at place, call *middleware.Call, id digest, now time.Dura
 	return e.res, e.at
 }
 
-// join returns a cached result, or a call in flight for which the caller now waits, or a new flight that the
+// join returns a cached result, or a call in flight that the caller now waits for, or a new flight that the
 // caller leads. A caller with more time than the flight makes its own call, which later callers join.
 func (s *shard) join(ctx context.Context, id key, server string, names []Name, now time.Duration) (e entry, f *flight, leads bool) {
 	deadline, _ := ctx.Deadline()

@@ -83,7 +83,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-func TestWhatIsUnderWayWhileForgettingIsNotKept(t *testing.T) {
+func TestReadInFlightDuringForgetIsNotKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, store := taking(time.Second), cache.NewStore(cache.StoreOptions{})
@@ -118,7 +118,7 @@ func TestChainsThatShareAStoreSeeEachOthersWrites(t *testing.T) {
 	e.want(t, 3, "after the other's write")
 }
 
-func TestNewRefusesWhatMeansNothing(t *testing.T) {
+func TestNewRefusesMeaninglessOptions(t *testing.T) {
 	t.Parallel()
 	store := cache.NewStore(cache.StoreOptions{})
 	for want, f := range map[string]func(){
@@ -126,7 +126,7 @@ func TestNewRefusesWhatMeansNothing(t *testing.T) {
 		"cache: StoreOptions.Entries is negative": func() { cache.NewStore(cache.StoreOptions{Entries: -1}) },
 		"cache: StoreOptions.Bytes is negative":   func() { cache.NewStore(cache.StoreOptions{Bytes: -1}) },
 		"Options.Entries and Options.Bytes":       func() { cache.New(cache.Options{Store: store, Entries: 1}) },
-		"beside a Store":                          func() { cache.New(cache.Options{Store: store, Bytes: 1}) },
+		"no effect on a Store":                    func() { cache.New(cache.Options{Store: store, Bytes: 1}) },
 		"not server/tool":                         func() { cache.New(cache.Options{Entities: map[string][]string{"get": {"id"}}}) },
 		"names no argument":                       func() { cache.New(cache.Options{Entities: map[string][]string{"files/get": nil}}) },
 	} {

@@ -22,7 +22,7 @@ type outcome struct {
 	end  func(call middleware.Call) (*mcp.CallToolResult, error)
 }
 
-// outcomes are the ways in which a write may end.
+// outcomes are the possible ends of a write.
 var outcomes = []outcome{
 	{"a result", func(middleware.Call) (*mcp.CallToolResult, error) { return text("done"), nil }},
 	{"isError", func(middleware.Call) (*mcp.CallToolResult, error) {
@@ -187,7 +187,7 @@ func TestReadAfterAWriteJoinsNoOlderOne(t *testing.T) {
 	})
 }
 
-// What replaced an older flight is joined still when that one ends.
+// A flight that replaced an older one can still be joined when that one ends.
 func TestEndOfAnOldFlightLeavesTheNewOne(t *testing.T) {
 	t.Parallel()
 	for _, cancelled := range []bool{false, true} {
@@ -222,7 +222,7 @@ func TestEndOfAnOldFlightLeavesTheNewOne(t *testing.T) {
 	}
 }
 
-// While a write is under way nobody can say which of two reads saw it.
+// While a write is in flight it is unknown which of two reads saw it.
 func TestReadsDuringAWriteDoNotJoin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

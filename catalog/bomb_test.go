@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// bombs are schemas on which a validator runs out of stack, of memory or of time.
+// bombs are schemas that make a validator run out of stack, memory or time.
 var bombs = map[string]func() string{
 	"a circle": func() string { return `{"type":"object","allOf":[{"$ref":"#"},{"$ref":"#"}]}` },
 	"a circle of two": func() string {
@@ -31,7 +31,7 @@ var bombs = map[string]func() string{
 	"through a dependency": func() string { return `{"type":"object","dependentSchemas":{"a":{"$ref":"#"}}}` },
 }
 
-// fan is a schema in which each level applies the next one twice.
+// fan is a schema; each of its levels applies the next one twice.
 func fan() string {
 	var b strings.Builder
 	b.WriteString(`{"type":"object","$ref":"#/$defs/d0","$defs":{`)
@@ -42,7 +42,7 @@ func fan() string {
 	return b.String()
 }
 
-// many is a schema of more properties than anybody reads.
+// many is a schema of more properties than any person reads.
 func many() string {
 	var b strings.Builder
 	b.WriteString(`{"type":"object","properties":{`)
@@ -57,7 +57,7 @@ const bombKey = "FAIRLEAD_TEST_BOMB"
 
 // A bomb may end the process that meets it, so each goes off in one of its own: the
 // process lives, the bomb is left out and the tool beside it is there.
-func TestSchemaBombsHurtNobody(t *testing.T) {
+func TestSchemaBombsDoNoHarm(t *testing.T) {
 	if name := os.Getenv(bombKey); name != "" {
 		meet(t, bombs[name]())
 		return
@@ -71,7 +71,7 @@ func TestSchemaBombsHurtNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			begun := time.Now()
-			cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestSchemaBombsHurtNobody$", "-test.timeout=5m") // one that never ends
+			cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestSchemaBombsDoNoHarm$", "-test.timeout=5m") // one that never ends
 			cmd.Env = append(os.Environ(), bombKey+"="+name)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("after %v: %v\n%.2000s", time.Since(begun), err, out)

@@ -58,7 +58,7 @@ func files() *mcp.Server {
 	return s
 }
 
-// A fake is a session that lists what it is told, a page for each call.
+// A fake is a session with the lists that the test sets, a page for each call.
 type fake struct {
 	list func(ctx context.Context, cursor string) (*mcp.ListToolsResult, error)
 	call func(ctx context.Context, p *mcp.CallToolParams) (*mcp.CallToolResult, error)
@@ -157,7 +157,7 @@ func Example() {
 	// fairlead: files/delete_file was refused: it is dangerous and nobody approved it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads
 }
 
-// A server that is trusted is believed, in both directions.
+// The hints of a trusted server count, in both directions.
 func ExampleCatalog_Trust() {
 	tools := catalog.New(catalog.Options{})
 	server := listing(&mcp.Tool{
@@ -393,7 +393,7 @@ func TestServerThatHangsIsGivenUp(t *testing.T) {
 			_ = c.Close()
 		})
 	})
-	t.Run("B257 although nobody reads what the SDK writes", func(t *testing.T) {
+	t.Run("B257 although no reader takes the SDK's output", func(t *testing.T) {
 		for _, version := range mcptest.Versions {
 			transport, hangUp := deaf(t, version)
 			cs := mcptest.Dial(t, nil, transport, version)
@@ -557,7 +557,7 @@ func TestOfTwoAddsAtOnceOneWins(t *testing.T) { // B251
 	})
 }
 
-func TestServersOwnNameIsNoID(t *testing.T) {
+func TestServersOwnNameIsNotItsID(t *testing.T) {
 	t.Run("B261", func(t *testing.T) {
 		c := catalog.New(catalog.Options{})
 		for _, id := range []string{"test", "other"} { // both call themselves "test"

@@ -22,12 +22,12 @@ func TestUntrustedServerCanOnlyRaise(t *testing.T) {
 		name, tool, annotations string
 		untrusted, trusted      annotation.Safety
 	}{
-		{"B075 a delete that says it reads", "delete_user", `{"readOnlyHint":true}`, annotation.Dangerous, annotation.Safe},
-		{"an update that says it reads", "update_user", `{"readOnlyHint":true}`, annotation.Moderate, annotation.Safe},
-		{"nobody knows, and it says it reads", "frobnicate", `{"readOnlyHint":true}`, annotation.Unknown, annotation.Safe},
-		{"nobody knows, and it says it only adds", "frobnicate", `{"destructiveHint":false}`, annotation.Dangerous, annotation.Moderate},
-		{"a read that says it destroys", "list_users", `{"destructiveHint":true}`, annotation.Dangerous, annotation.Dangerous},
-		{"an update that says it destroys", "update_user", `{"destructiveHint":true}`, annotation.Dangerous, annotation.Dangerous},
+		{"B075 a delete that declares to read", "delete_user", `{"readOnlyHint":true}`, annotation.Dangerous, annotation.Safe},
+		{"an update that declares to read", "update_user", `{"readOnlyHint":true}`, annotation.Moderate, annotation.Safe},
+		{"unclassified, and declares to read", "frobnicate", `{"readOnlyHint":true}`, annotation.Unknown, annotation.Safe},
+		{"unclassified, and declares to only add", "frobnicate", `{"destructiveHint":false}`, annotation.Dangerous, annotation.Moderate},
+		{"a read that declares to destroy", "list_users", `{"destructiveHint":true}`, annotation.Dangerous, annotation.Dangerous},
+		{"an update that declares to destroy", "update_user", `{"destructiveHint":true}`, annotation.Dangerous, annotation.Dangerous},
 		{"B077 a contradiction", "list_users", `{"readOnlyHint":true,"destructiveHint":true}`, annotation.Dangerous, annotation.Dangerous},
 		{"B081 a hint in small letters", "frobnicate", `{"readonlyHint":true}`, annotation.Unknown, annotation.Unknown},
 		{"B081 a hint in capitals", "frobnicate", `{"ReadOnlyHint":true}`, annotation.Unknown, annotation.Unknown},
@@ -47,8 +47,8 @@ func TestUntrustedServerCanOnlyRaise(t *testing.T) {
 			}
 		})
 	}
-	t.Run("B083 a hint twice, last yes, of a server that nobody trusts", func(t *testing.T) {
-		// The SDK takes the last; what a trusted one says twice is believed.
+	t.Run("B083 a hint twice, last true, of an untrusted server", func(t *testing.T) {
+		// The SDK takes the last; for a trusted server that counts.
 		if got := lookup(t, raw(t, declared("delete_user", `{"readOnlyHint":false,"readOnlyHint":true}`)), "srv", "delete_user").Safety(); got != annotation.Dangerous {
 			t.Errorf("got %s", got)
 		}
@@ -58,7 +58,7 @@ func TestUntrustedServerCanOnlyRaise(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
-	t.Run("idempotence is not believed", func(t *testing.T) {
+	t.Run("idempotence does not count", func(t *testing.T) {
 		tools := raw(t, declared("update_user", `{"readOnlyHint":false,"destructiveHint":false,"idempotentHint":true}`))
 		if lookup(t, tools, "srv", "update_user").Annotations.SafeToRetry() {
 			t.Error("an untrusted server made its write repeatable")
@@ -129,7 +129,7 @@ func TestHostsWordWins(t *testing.T) {
 		want                    annotation.Safety
 	}{
 		{"B087 over the words of the name", "resetPagination", `null`, false, annotation.Annotations{ReadOnly: annotation.Yes}, annotation.Safe},
-		{"over a server that nobody trusts", "frobnicate", `{"destructiveHint":true}`, false, annotation.Write(), annotation.Moderate},
+		{"over an untrusted server", "frobnicate", `{"destructiveHint":true}`, false, annotation.Write(), annotation.Moderate},
 		{"over a trusted server", "delete_user", lying, true, annotation.Destructive(), annotation.Dangerous},
 		{"to ask before a read", "list_users", lying, true, annotation.Annotations{RequiresConfirmation: annotation.Yes}, annotation.Dangerous},
 		{"what it leaves unset stays", "delete_user", lying, false, annotation.Annotations{Title: "Delete a user"}, annotation.Dangerous},
@@ -175,11 +175,11 @@ func TestOverrideThatContradictsItselfIsRefused(t *testing.T) {
 	for name, word := range map[string]annotation.Annotations{
 		"reads and destroys":  {ReadOnly: annotation.Yes, Destructive: annotation.Yes},
 		"a negative duration": {EstimatedDuration: -1},
-		"B095 a rate that is no number": {RateLimitHint: func() *float64 {
+		"B095 a rate that is not a number": {RateLimitHint: func() *float64 {
 			f := math.NaN()
 			return &f
 		}()},
-		"a hint that is none": {ReadOnly: 7},
+		"an unknown hint": {ReadOnly: 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := raw(t, declared("frobnicate", `null`))
@@ -244,8 +244,8 @@ func TestPatternRaisesFreelyAndLowersNoDanger(t *testing.T) {
 	}
 }
 
-// The host says that it writes. That its server says the same, and that it only
-// adds, is then no admission any more.
+// The host declares that it writes. Its server declares the same, and that it only adds, which
+// then does not count.
 func TestClaimDoesNotSoftenTheHostsWord(t *testing.T) {
 	for _, tool := range []string{
 		`{"name":"list_users","inputSchema":{"type":"object"}}`,
@@ -260,7 +260,7 @@ func TestClaimDoesNotSoftenTheHostsWord(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := lookup(t, tools, "srv", "list_users").Safety(); got != annotation.Dangerous {
-			t.Errorf("%s, and the host says that it writes: got %s, want dangerous", tool, got)
+			t.Errorf("%s, and the host declares that it writes: got %s, want dangerous", tool, got)
 		}
 	}
 }
@@ -304,7 +304,7 @@ func TestExtensionFieldsThatCannotBeReadAreReported(t *testing.T) {
 	}
 }
 
-func TestLayersSayWhatTheClassWasMadeOf(t *testing.T) {
+func TestLayersExplainTheClass(t *testing.T) {
 	c := raw(t, declared("delete_user", `{"readOnlyHint":true}`))
 	said, inferred := c.Layers(lookup(t, c, "srv", "delete_user"))
 	if said.ReadOnly != annotation.Yes || inferred.Destructive != annotation.Yes {
@@ -312,9 +312,9 @@ func TestLayersSayWhatTheClassWasMadeOf(t *testing.T) {
 	}
 }
 
-// A read whose server admits that it writes, but only adds, is a write that only
-// adds. Where the host itself says that it writes, the other half is a plea.
-func TestAdmissionIsNoPlea(t *testing.T) {
+// If the server of a read declares that it writes, but only adds, it is a write that only adds. If
+// the host itself declares that it writes, the other half does not count.
+func TestAdmissionDoesNotLowerTheHostsHint(t *testing.T) {
 	writes := annotation.Annotations{ReadOnly: annotation.No}
 	for _, c := range []struct {
 		name, tool, annotations string

@@ -282,7 +282,7 @@ func TestToolWithAnUnusableSchemaIsLeftOut(t *testing.T) {
 	})
 }
 
-// chained are n definitions, each of which refers to the next.
+// chained returns n definitions; each refers to the next.
 func chained(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -321,7 +321,7 @@ func TestUsualSchemasAreTaken(t *testing.T) {
 }
 
 // A Session of the host's own can hand in what no wire carries.
-func TestDefinitionThatIsNoJSONIsLeftOut(t *testing.T) {
+func TestDefinitionThatIsNotJSONIsLeftOut(t *testing.T) {
 	bad := mcptest.Tool("bad", "")
 	bad.Meta = mcp.Meta{"x": make(chan int)}
 	worse := mcptest.Tool("worse", "")
@@ -342,7 +342,7 @@ type failing struct{}
 
 func (failing) MarshalJSON() ([]byte, error) { return nil, errors.New(strings.Repeat("x", 10_000)) }
 
-// The SDK hands the list that it remembers to everyone who asks.
+// The SDK returns its cached list to every caller.
 func TestCatalogueKeepsACopy(t *testing.T) {
 	t.Run("of what a session of any kind lists", func(t *testing.T) {
 		theirs := mcptest.Tool("delete_a", "Deletes.")

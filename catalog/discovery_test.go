@@ -21,8 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Five servers at once, of which three misbehave: what is usable, and what a person
-// reads of the rest.
+// Five servers at once; three misbehave: what is usable, and what a person reads of the rest.
 func TestFiveServersAtOnce(t *testing.T) {
 	for _, version := range mcptest.Versions {
 		t.Run(version, func(t *testing.T) {
@@ -250,7 +249,7 @@ func TestChildProcessIsDiscovered(t *testing.T) {
 	}
 }
 
-// Of a session of the host's own nobody can say what it could do.
+// The capabilities of a host's own session are unknown.
 func TestSessionOfTheHostsOwnHasNoFinding(t *testing.T) {
 	c := catalog.New(catalog.Options{})
 	add(t, c, "srv", listing(mcptest.Tool("list_a", "")))

@@ -17,7 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// shelf is a session whose tools the test changes.
+// shelf is a session with tools that the test changes.
 type shelf struct {
 	fake
 	tools []*mcp.Tool
@@ -72,7 +72,7 @@ func TestEventsTellWhatChangedInOrder(t *testing.T) {
 	})
 }
 
-// What the lock holds back is told once it is accepted, and told as gone when it
+// A tool that the lock holds back is reported once it is accepted, and reported as gone when it
 // changes.
 func TestEventsTellWhatCanBeCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestEventsTellWhatCanBeCalled(t *testing.T) {
 		add(t, c, "srv", s)
 		synctest.Wait()
 		if len(got) != 0 {
-			t.Errorf("got %v of a tool that nobody accepted", got)
+			t.Errorf("got %v of a tool that was not accepted", got)
 		}
 		if err := lock.Accept(c, lock.Changes(c)...); err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func TestEventsTellWhatCanBeCalled(t *testing.T) {
 	})
 }
 
-func TestListenerHarmsNobody(t *testing.T) {
+func TestListenerDoesNoHarm(t *testing.T) {
 	many := func(n int) *shelf {
 		tools := make([]*mcp.Tool, n)
 		for i := range tools {
@@ -123,7 +123,7 @@ func TestListenerHarmsNobody(t *testing.T) {
 			add(t, c, "srv", many(3))
 			synctest.Wait()
 			if told != 3 || strings.Count(log.String(), "OnEvent panicked") != 3 {
-				t.Errorf("told %d, log %s", told, log.String())
+				t.Errorf("got %d events, log %s", told, log.String())
 			}
 		})
 	})
@@ -138,7 +138,7 @@ func TestListenerHarmsNobody(t *testing.T) {
 			add(t, c, "srv", many(3))
 			synctest.Wait()
 			if told != 3 {
-				t.Errorf("told %d, want 3", told)
+				t.Errorf("got %d events, want 3", told)
 			}
 		})
 	})
@@ -159,8 +159,8 @@ func TestListenerHarmsNobody(t *testing.T) {
 			}
 			close(hang)
 			synctest.Wait()
-			// The first may have been taken out before the queue was full, or when it was,
-			// and then what was dropped until there is told in between.
+			// The first may have been taken out before the queue was full, or when it was; then the number
+			// dropped until there is reported in between.
 			told := 0
 			for _, kind := range kinds {
 				if kind == catalog.EventDiscovered {
@@ -168,7 +168,7 @@ func TestListenerHarmsNobody(t *testing.T) {
 				}
 			}
 			if told+dropped != 600 || dropped < 98 {
-				t.Errorf("told %d, dropped %d, %d events in all", told, dropped, len(kinds))
+				t.Errorf("got %d, dropped %d, %d events in all", told, dropped, len(kinds))
 			}
 			s.tools = s.tools[1:]
 			if err := c.Refresh(t.Context(), "srv"); err != nil {
@@ -190,7 +190,7 @@ func TestListenerHarmsNobody(t *testing.T) {
 			}})
 			catalog.LimitEvents(c, 10)
 			s := many(20)
-			add(t, c, "srv", s) // ten wait, and then one of them is told
+			add(t, c, "srv", s) // ten wait, and then one of them is delivered
 			synctest.Wait()
 			s.tools = many(500).tools
 			if err := c.Refresh(t.Context(), "srv"); err != nil {
@@ -217,7 +217,7 @@ func TestListenerHarmsNobody(t *testing.T) {
 			close(hang)
 			synctest.Wait()
 			if told != 1 {
-				t.Errorf("told %d, want the one that was at work", told)
+				t.Errorf("got %d events, want the one that was being delivered", told)
 			}
 		})
 	})
@@ -236,7 +236,7 @@ func TestListenerHarmsNobody(t *testing.T) {
 			add(t, c, "srv", many(3))
 			synctest.Wait()
 			if told != 6 {
-				t.Errorf("told %d, want 6", told)
+				t.Errorf("got %d events, want 6", told)
 			}
 		})
 	})

@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A ledger is a server that counts what it executes and whose tools can change.
+// A ledger is a server that counts its executions; its tools can change.
 type ledger struct {
 	server *mcp.Server
 	ran    atomic.Int32
@@ -60,7 +60,7 @@ func TestGuardTakesTheClassFromTheCatalogue(t *testing.T) {
 	add(t, c, "srv", mcptest.Connect(t, l.server, nil))
 
 	for _, name := range []string{"delete_a", "frobnicate"} {
-		t.Run(name+" with kinder annotations", func(t *testing.T) {
+		t.Run(name+" with less strict annotations", func(t *testing.T) {
 			kinder := *lookup(t, c, "srv", name)
 			kinder.Annotations = annotation.ReadOnly()
 			_, err := c.CallTool(mcptest.Context(t), middleware.Call{Tool: &kinder})
@@ -70,7 +70,7 @@ func TestGuardTakesTheClassFromTheCatalogue(t *testing.T) {
 			l.want(t, 0)
 		})
 	}
-	t.Run("runs once with a yes", func(t *testing.T) {
+	t.Run("runs once with an approval", func(t *testing.T) {
 		call := middleware.Call{Tool: lookup(t, c, "srv", "delete_a"), Arguments: json.RawMessage(`{"a":1}`)}
 		ctx := agree(t, call)
 		if _, err := c.CallTool(ctx, call); err != nil {
@@ -82,7 +82,7 @@ func TestGuardTakesTheClassFromTheCatalogue(t *testing.T) {
 		}
 		l.want(t, 1)
 	})
-	t.Run("a yes to other arguments", func(t *testing.T) {
+	t.Run("an approval of other arguments", func(t *testing.T) {
 		call := middleware.Call{Tool: lookup(t, c, "srv", "delete_a"), Arguments: json.RawMessage(`{"a":1}`)}
 		ctx := agree(t, call)
 		call.Arguments = json.RawMessage(`{"a":2}`)
@@ -150,7 +150,7 @@ func TestChangedDefinitionIsRefused(t *testing.T) {
 			l.want(t, 1)
 		})
 	}
-	t.Run("B049 the order of members is no change", func(t *testing.T) {
+	t.Run("B049 the order of members is not a change", func(t *testing.T) {
 		schema := `{"type":"object","properties":{"a":{},"b":{}}}`
 		s := listing(nil)
 		s.list = func(context.Context, string) (*mcp.ListToolsResult, error) {
@@ -167,7 +167,7 @@ func TestChangedDefinitionIsRefused(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("a digest that nobody computed", func(t *testing.T) {
+	t.Run("a digest that was not computed", func(t *testing.T) {
 		c := catalog.New(catalog.Options{})
 		add(t, c, "srv", listing(mcptest.Tool("list_a", "")))
 		byHand := &middleware.Tool{Server: "srv", Definition: mcptest.Tool("list_a", "")}
@@ -178,9 +178,9 @@ func TestChangedDefinitionIsRefused(t *testing.T) {
 	})
 }
 
-// What the guard saw and what is called are one state of the catalogue, however long it
-// takes to write down that a yes is used.
-func TestCallNeverReachesAnotherServerInThePlaceOfTheOneThatWasSeen(t *testing.T) {
+// The guard and the call see one snapshot of the catalog, however long it takes to record the use
+// of an approval.
+func TestCallNeverReachesAServerThatReplacedItsOwn(t *testing.T) {
 	for name, another := range map[string]func(t *testing.T, c *catalog.Catalog, l *ledger) error{
 		"with another definition": func(t *testing.T, c *catalog.Catalog, l *ledger) error {
 			l.set(mcptest.Tool("delete_a", "Of everybody."))
@@ -203,7 +203,7 @@ func TestCallNeverReachesAnotherServerInThePlaceOfTheOneThatWasSeen(t *testing.T
 			})
 			defer g.Void()
 			if _, err := c.CallTool(ctx, call); !middleware.NotSent(err) {
-				t.Errorf("got %v, want an error that says that nothing was sent", err)
+				t.Errorf("got %v, want an error that reports that nothing was sent", err)
 			}
 			first.want(t, 0)
 			other.want(t, 0)

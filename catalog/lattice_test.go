@@ -23,7 +23,7 @@ func strictness(s annotation.Safety) int {
 
 var drawnHint = rapid.SampledFrom([]annotation.Hint{annotation.Unset, annotation.No, annotation.Yes})
 
-// word draws what somebody says of the three hints that decide the class.
+// word draws a declaration of the three hints that decide the class.
 func word(t *rapid.T, whose string) annotation.Annotations {
 	return annotation.Annotations{
 		ReadOnly:             drawnHint.Draw(t, whose+" read-only"),
@@ -33,7 +33,7 @@ func word(t *rapid.T, whose string) annotation.Annotations {
 	}
 }
 
-// claimed is the tool with what its server says of it: MCP's hints, and ours.
+// claimed is the tool with its server's declaration: MCP's hints, and ours.
 func claimed(t *rapid.T, plain mcp.Tool) *mcp.Tool {
 	plain.Annotations = rapid.SampledFrom([]*mcp.ToolAnnotations{
 		nil,
@@ -50,9 +50,9 @@ func claimed(t *rapid.T, plain mcp.Tool) *mcp.Tool {
 	return &plain
 }
 
-// I5: whatever an untrusted server declares, and whatever the host says beside it,
-// no class is milder than it would be had the server said nothing; and with
-// nothing said by the host, none is milder than what inference alone gives.
+// I5: with any declaration of an untrusted server, and any of the host beside it, no class is less
+// strict than without the server's; and with nothing said by the host, none is milder than what
+// inference alone gives.
 func TestNoDeclarationOfAnUntrustedServerLowersAClass(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -93,7 +93,7 @@ func TestNoDeclarationOfAnUntrustedServerLowersAClass(t *testing.T) {
 		case said.SafeToRetry() && !silent.SafeToRetry():
 			t.Fatalf("its word made it repeatable: %s, was %s", said.Summary(), silent.Summary())
 		case !hasRule && !hasOverride && strictness(said.Safety()) < strictness(infer.Tool(&plain).Safety()):
-			t.Fatalf("inference alone says %s, with its word it is %s", infer.Tool(&plain).Safety(), said.Safety())
+			t.Fatalf("inference alone gives %s, with the declaration it is %s", infer.Tool(&plain).Safety(), said.Safety())
 		case !hasOverride && inferred.Safety() == annotation.Dangerous && said.Safety() != annotation.Dangerous:
 			t.Fatalf("a pattern lowered what inference calls dangerous to %s", said.Safety())
 		}

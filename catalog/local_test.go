@@ -181,7 +181,7 @@ func ExampleCatalog_AddTools() {
 	// <nil>
 }
 
-// What is believed of funcs is not what the host has said of a server.
+// Trust in funcs does not follow from the host's trust in a server.
 func TestServerInThePlaceOfFuncsIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})

@@ -121,7 +121,7 @@ func TestNoFailoverOfWhatMayHaveHappened(t *testing.T) {
 	}
 }
 
-// A replica whose definition differs does not have the same tool.
+// A replica with a different definition does not have the same tool.
 func TestReplicaWithAnotherDefinitionGetsNoCall(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, "Works on users, and tells somebody.")
@@ -151,7 +151,7 @@ func TestReplicaIsGuarded(t *testing.T) {
 	kinder.Annotations = read.Annotations
 	for _, tool := range []*middleware.Tool{tool, &kinder} {
 		if _, err := f.second.CallTool(t.Context(), middleware.Call{Tool: tool}); !errors.Is(err, chain.ErrRefused) {
-			t.Errorf("without a yes: %v", err)
+			t.Errorf("without an approval: %v", err)
 		}
 	}
 	if n := f.calls[1].Load(); n != 0 {
@@ -270,7 +270,7 @@ func TestReplicaThatCannotListIsAskedAgain(t *testing.T) {
 	})
 }
 
-// One whose session is closed is asked once.
+// A replica with a closed session is asked once.
 func TestReplicaThatIsClosedIsNotAskedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -299,7 +299,7 @@ func TestReplicaThatIsClosedIsNotAskedAgain(t *testing.T) {
 }
 
 // A host that connects to a replica again and again makes one each time.
-func TestReplicaThatNobodyHasIsForgotten(t *testing.T) {
+func TestUnusedReplicaIsForgotten(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})
 	add(t, c, "db", listing(mcptest.Tool("get_user", "")))

@@ -73,7 +73,7 @@ func TestStatisticsCountWhatReachedTheServer(t *testing.T) {
 		{"an answer", "list_files", answer(false), nil, catalog.Calls{Count: 1, Duration: time.Second}},
 		{"an answer that is an error", "list_files", answer(true), nil, catalog.Calls{Count: 1, Failures: 1, Duration: time.Second}},
 		{"a read that fails", "list_files", nil, broken, catalog.Calls{Count: 1, Failures: 1, Duration: time.Second}},
-		{"a write that fails, nobody knows how", "create_file", nil, broken, catalog.Calls{Count: 1, Failures: 1, Unknown: 1, Duration: time.Second}},
+		{"a write that fails with an unknown outcome", "create_file", nil, broken, catalog.Calls{Count: 1, Failures: 1, Unknown: 1, Duration: time.Second}},
 		{"a write that the server refused", "create_file", nil, refused{broken}, catalog.Calls{Count: 1, Failures: 1, Duration: time.Second}},
 		{"a write that was not sent", "create_file", nil, notSent{broken}, catalog.Calls{}},
 		{"a broken executor", "create_file", nil, nil, catalog.Calls{Count: 1, Failures: 1, Duration: time.Second}},

@@ -111,13 +111,13 @@ func TestCallerSeesAndMayCallOnlyWhatItsScopesCover(t *testing.T) {
 	}
 }
 
-// Nothing in the refusal tells a tool that is hidden from one that is not there.
+// The refusal of a hidden tool equals that of a missing one.
 func TestRefusalDoesNotTellWhetherTheToolExists(t *testing.T) {
 	c, _ := shop(t, catalog.Options{Permission: byServerAndClass})
 	v := view(t, c, "orders.read")
 	for _, stale := range []bool{false, true} {
 		hidden := *lookup(t, c, "customers", "list_all")
-		if stale { // which one who sees the tool would be told
+		if stale { // which a caller that sees the tool would read
 			hidden.Digest[0]++
 		}
 		absent := hidden
@@ -202,7 +202,7 @@ func TestScopeCarriesACeiling(t *testing.T) {
 			}
 		}
 	}
-	t.Run("a server that nobody trusts raises its level and never lowers it", func(t *testing.T) {
+	t.Run("an untrusted server raises its level and never lowers it", func(t *testing.T) {
 		declares := func(level string) string {
 			return `{"name":"list_` + level + `","inputSchema":{"type":"object"},"_meta":{"` + annotation.MetaKey + `":{"securityLevel":"` + level + `"}}}`
 		}
@@ -255,7 +255,7 @@ func TestViewIsOfTheLiveCatalogue(t *testing.T) {
 	l.want(t, 0)
 }
 
-func TestGuardStandsBehindAView(t *testing.T) {
+func TestViewHasAGuard(t *testing.T) {
 	c, ledgers := shop(t, catalog.Options{Permission: byServerAndClass})
 	v := view(t, c, "*.all")
 	if d := v.Describe(); !d.Guards || d.Kind != "guard" {
@@ -276,7 +276,7 @@ func TestGuardStandsBehindAView(t *testing.T) {
 		}
 		ledgers["customers"].want(t, before)
 		if _, err := caller.CallTool(agree(t, middleware.Call{Tool: accepted}), call); err != nil {
-			t.Errorf("caller %d with a yes: %v", i, err)
+			t.Errorf("caller %d with an approval: %v", i, err)
 		}
 		ledgers["customers"].want(t, before+1)
 	}
@@ -306,7 +306,7 @@ func TestMemoryThatIsSharedLeaksNothingThroughAView(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			ledgers["customers"].want(t, 1) // of which the second, and all others, came from memory
+			ledgers["customers"].want(t, 1) // the second and all others came from the cache
 			if res, err := hang(other).CallTool(mcptest.Context(t), call); !errors.Is(err, catalog.ErrUnknownTool) || !middleware.NotSent(err) {
 				t.Errorf("got %v and %v", res, err)
 			}
@@ -314,11 +314,11 @@ func TestMemoryThatIsSharedLeaksNothingThroughAView(t *testing.T) {
 	}
 }
 
-// Preflight may find that these arguments make more of a call than its tool is.
-// What it finds lowers no requirement.
+// Preflight may find that these arguments make more of a call than its tool is. Its finding lowers
+// no requirement.
 func TestScopesCoverTheCallAsItsArgumentsMakeIt(t *testing.T) {
 	c, ledgers := shop(t, catalog.Options{Permission: byServerAndClass})
-	found := func(a annotation.Annotations) middleware.Middleware { // as preflight says it
+	found := func(a annotation.Annotations) middleware.Middleware { // as preflight found it
 		return func(next middleware.ToolCaller) middleware.ToolCaller {
 			return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 				tool := *call.Tool
@@ -342,10 +342,10 @@ func TestScopesCoverTheCallAsItsArgumentsMakeIt(t *testing.T) {
 	}{
 		{"the same", "list_all", "customers.read", annotation.ReadOnly(), nil},
 		{"a sterner class", "list_all", "customers.read", annotation.Write(), notCovered},
-		{"a sterner class that is covered", "list_all", "customers.all", annotation.Write(), nil},
+		{"a stricter class that is covered", "list_all", "customers.all", annotation.Write(), nil},
 		{"a higher level", "list_all", "customers.all", restricted, notCovered},
-		{"a milder class that is covered", "create_one", "customers.all", annotation.ReadOnly(), nil},
-		{"a milder class opens nothing", "create_one", "customers.read", annotation.ReadOnly(), unknown},
+		{"a less strict class that is covered", "create_one", "customers.all", annotation.ReadOnly(), nil},
+		{"a less strict class opens nothing", "create_one", "customers.read", annotation.ReadOnly(), unknown},
 		{"and closes nothing", "create_one", "customers.write", annotation.ReadOnly(), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -377,7 +377,7 @@ func TestScopesCoverTheCallAsItsArgumentsMakeIt(t *testing.T) {
 	}
 }
 
-func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {
+func TestRefusedCallsAreNotAskedAbout(t *testing.T) {
 	c, ledgers := shop(t, catalog.Options{Permission: byServerAndClass})
 	asked := 0
 	std := chain.Standard{Preflight: func(next middleware.ToolCaller) middleware.ToolCaller {
@@ -408,7 +408,7 @@ func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {
 	ledgers["customers"].want(t, 1)
 }
 
-func TestHostIsToldOfACallThatNoScopeCovers(t *testing.T) {
+func TestHostLogsACallThatNoScopeCovers(t *testing.T) {
 	var log strings.Builder
 	c, _ := shop(t, catalog.Options{Permission: byServerAndClass, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	_, _ = view(t, c, "orders.*").CallTool(t.Context(), middleware.Call{Tool: lookup(t, c, "customers", "list_all")})
@@ -501,7 +501,7 @@ func TestAdmitKeepsTheContract(t *testing.T) {
 		}))
 	})
 	if !passed.Load() {
-		t.Error("nothing was let through: the definitions are no longer the kit's")
+		t.Error("nothing was let through: the definitions differ from the kit's")
 	}
 	middlewaretest.Run(t, c.Admit)
 	middlewaretest.Run(t, view(t, c).Admit)

@@ -20,7 +20,7 @@ import (
 
 const listChanged = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 
-// prepared connects a peer to a client that tells the catalogue of changes.
+// prepared connects a peer to a client that reports changes to the catalog.
 func prepared(t *testing.T, c *catalog.Catalog, handle func(p *mcptest.Peer, r mcptest.Request)) *mcp.ClientSession {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, mount.Options(c, nil))
@@ -287,7 +287,7 @@ func TestClose(t *testing.T) {
 			c.Trust("srv")
 			synctest.Wait()
 			if events.Load() != told {
-				t.Error("Trust told something after Close")
+				t.Error("Trust sent an event after Close")
 			}
 			lookup(t, c, "srv", "list_a")
 		})
@@ -347,7 +347,7 @@ func TestRefreshDuringACall(t *testing.T) {
 	}
 }
 
-// A server whose process died is added again with the session of the next one.
+// If a server's process died, the server is added again with the session of the next one.
 func TestServerThatIsRemovedMayComeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []catalog.EventKind

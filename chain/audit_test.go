@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A call that must be recorded is refused without a trail that works, and Verify
-// says so: of what is missing when it reads, of what does not work when it drives.
+// A call that must be recorded is refused without a working trail, and Verify reports it: of what
+// is missing when it reads, of what does not work when it drives.
 func TestVerifyNamesATrailThatRecordsNothing(t *testing.T) {
 	t.Parallel()
 	works := audit.New(audit.SinkFunc(func(context.Context, audit.Record) error { return nil }), audit.Options{})

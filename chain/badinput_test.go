@@ -94,7 +94,7 @@ func TestCallsReturnWhereverTheyWaitWhenTheHostEnds(t *testing.T) {
 		}, "list_files", func(context.Context) (*mcp.CallToolResult, error) { return nil, errors.New("lost") }},
 		{"B309: for the server", func(hitl.Confirmer) chain.Standard { return whole(approves) }, "list_files",
 			func(ctx context.Context) (*mcp.CallToolResult, error) { <-ctx.Done(); return nil, ctx.Err() }},
-		{"B309: for the server, after a yes", func(hitl.Confirmer) chain.Standard { return whole(approves) }, "delete_file",
+		{"B309: for the server, after an approval", func(hitl.Confirmer) chain.Standard { return whole(approves) }, "delete_file",
 			func(ctx context.Context) (*mcp.CallToolResult, error) { <-ctx.Done(); return nil, ctx.Err() }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestCallsReturnWhereverTheyWaitWhenTheHostEnds(t *testing.T) {
 				before, began := executed, time.Now()
 				end(ended)
 				if err := <-returned; !errors.Is(err, ended) && !errors.Is(err, context.Canceled) {
-					t.Errorf("got error %v, want one that says why", err)
+					t.Errorf("got error %v, want one with the reason", err)
 				}
 				synctest.Wait()
 				if took := time.Since(began); took != 0 || executed != before {

@@ -54,7 +54,6 @@ func six(outermost ...middleware.Middleware) middleware.ToolCaller {
 	}.Then(accepting())
 }
 
-// arguments200 is 200 bytes of arguments.
 var arguments200 = func() json.RawMessage {
 	raw := []byte(`{"path":"reports/2026/november","recursive":true,"limit":100,"filter":"` + strings.Repeat("x", 200) + `"}`)
 	return append(bytes.TrimSuffix(raw[:198], nil), '"', '}')

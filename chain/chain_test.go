@@ -94,7 +94,7 @@ func TestChainDoesNotChange(t *testing.T) {
 	t.Run("Standard", func(t *testing.T) {
 		t.Parallel()
 		var tr trace
-		places := make([]middleware.Middleware, 1, 20) // with room for what comes after
+		places := make([]middleware.Middleware, 1, 20) // with spare capacity
 		places[0] = tr.at("a")
 		s := chain.Standard{Outermost: places, PerCall: places, PerAttempt: places, Cache: tr.at("cache")}
 		m, built := s.Middleware(), s.Then(tr.executor())
@@ -208,7 +208,7 @@ func TestPlacesOfTheHostKeepTheirOwnOrder(t *testing.T) {
 	}
 }
 
-// B137: a panic is an error for whoever stands outermost, and not before.
+// B137: a panic is an error only for the outermost middleware.
 func TestPanicIsAnErrorOutermost(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"infer", "confirm", "percall", "cache", "retry", "ratelimit", "perattempt", "timeout", "executor"} {
@@ -241,7 +241,7 @@ func TestPanicIsAnErrorOutermost(t *testing.T) {
 	}
 }
 
-// whole is the chain of every room of ours.
+// whole is a chain of all our middlewares.
 func whole(confirmer hitl.Confirmer) chain.Standard {
 	return chain.Standard{
 		Infer:     infer.New(infer.Options{}),
@@ -257,8 +257,8 @@ var approves = hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Deci
 	return hitl.Decision{Verdict: hitl.Approved}, nil
 })
 
-// What the places see: one call may be several attempts, and a hit is none; a no
-// is neither.
+// The calls at each place: one call may be several attempts, and a hit has none; a denied call
+// reaches neither.
 func TestPlacesSeeCallsAndAttempts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -400,7 +400,7 @@ func TestEnforcesAndExplainTellTheTruth(t *testing.T) {
 				t.Errorf("%06b, %s: got %q, want it to end in %q", n, class.name, explained, line)
 			}
 
-			// What is said is what happens.
+			// The description matches the behaviour.
 			executed, asked := 0, 0
 			if who >= 2 {
 				s.Confirm = hitl.New(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
@@ -434,7 +434,7 @@ func TestEnforcesAndExplainTellTheTruth(t *testing.T) {
 	}
 }
 
-// enforced returns what a description says that is enforced, and nothing else.
+// enforced returns only the enforced rules of a description.
 func enforced(d middleware.Description) middleware.Description {
 	d.Kind, d.Next, d.Will = "", nil, nil
 	return d

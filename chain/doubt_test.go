@@ -17,8 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A call whose answer is lost on a real socket is executed once, or twice with a person who
-// saw that it may have happened.
+// If the answer to a call is lost on a real socket, the call is executed once, or twice with the
+// approval of a person that saw the doubt.
 func TestLostAnswerIsNotRepeatedUnseen(t *testing.T) {
 	for _, version := range mcptest.Versions {
 		for _, name := range []string{"create_order", "send_payment"} {

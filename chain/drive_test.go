@@ -42,8 +42,7 @@ func drive(c interface {
 	return problems
 }
 
-// How long a call of a driver says that it can wait: one that is answered, and one
-// that fails and may be repeated.
+// The deadline of a driver's call: one that is answered, and one that fails and may be repeated.
 const (
 	patience = 500 * time.Millisecond
 	brief    = time.Millisecond
@@ -95,7 +94,7 @@ type driver struct {
 	counts                         bool // whether questions are counted
 	say                            func(yes bool)
 	end                            *recorder
-	records                        bool // something in the chain says that it does
+	records                        bool // a middleware of the chain declares that it does
 	read, write, danger, unclassed *middleware.Tool
 	audited                        *middleware.Tool
 	problems                       []chain.Problem
@@ -109,7 +108,7 @@ func (*driver) tool(name string, a annotation.Annotations) *middleware.Tool {
 	return t
 }
 
-// accepted says what stands at the guard of a catalogue that holds these tools.
+// accepted is the guard of a catalog that holds these tools.
 func (d *driver) accepted(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
 	for _, t := range []*middleware.Tool{d.read, d.write, d.danger} {
 		if t.Server == call.Tool.Server && t.Name() == call.Tool.Name() {
@@ -134,8 +133,8 @@ type outcome struct {
 // silent reports whether the call was answered and never reached the executor.
 func (o outcome) silent() bool { return o.err == nil && o.executed == 0 }
 
-// call makes one call. What it is about stands in scope, so that no two tries
-// share a memory or a rate that they do not mean to.
+// call makes one call. The scope names the try, so that no two tries share a cache or a rate by
+// accident.
 func (d *driver) call(t *middleware.Tool, scope, arguments string, within time.Duration) (o outcome) {
 	ctx := hurried{context.Background(), time.Now().Add(within)}
 	asked := d.asked()
@@ -155,7 +154,7 @@ func (d *driver) call(t *middleware.Tool, scope, arguments string, within time.D
 	return o
 }
 
-// consent makes one dangerous call three times: twice after a yes, once after a no.
+// consent makes one dangerous call three times: twice after an approval, once after a denial.
 func (d *driver) consent() {
 	const scope, arguments = "consent", `{"what":"all"}`
 	first := d.call(d.danger, scope, arguments, patience)
@@ -193,7 +192,6 @@ func (d *driver) consent() {
 	}
 }
 
-// failures makes calls that fail.
 func (d *driver) failures() {
 	for _, t := range []*middleware.Tool{d.danger, d.write} {
 		d.end.answer(errLost, false)
@@ -208,7 +206,6 @@ func (d *driver) failures() {
 	d.end.answer(nil, false)
 }
 
-// writes makes a moderate call twice.
 func (d *driver) writes() {
 	const scope = "writes"
 	switch first := d.call(d.write, scope, `{}`, patience); {
@@ -242,14 +239,14 @@ func (d *driver) reads() {
 	}
 }
 
-// class makes a call of a tool that nobody has classed and whose name says that it reads.
+// class makes a call of an unclassified tool with a reading name.
 func (d *driver) class() {
 	if o := d.call(d.unclassed, "class", `{}`, patience); o.asked > 0 && d.end.classed() {
 		d.faultf("a person was asked about a read: the tool's class is worked out inside the confirmation; put infer outside it")
 	}
 }
 
-// record makes a read that must be recorded, where something says that it records.
+// record makes a read that must be recorded, if a middleware declares that it records.
 func (d *driver) record() {
 	if !d.records || d.call(d.read, "record", `{}`, patience).executed == 0 {
 		return
@@ -260,7 +257,7 @@ func (d *driver) record() {
 	}
 }
 
-// A recorder is an executor that counts, and answers as it is told.
+// A recorder is an executor that counts, and answers as set.
 type recorder struct {
 	mu                sync.Mutex
 	arrived, executed int
@@ -293,10 +290,10 @@ func (r *recorder) CallTool(context.Context, middleware.Call) (*mcp.CallToolResu
 // recorded is the text of every answer of a recorder.
 const recorded = "chain: done, as the driver wants it"
 
-// errTold stands for an error that the outer edge has made into a result.
+// errTold replaces an error that the outer edge has made into a result.
 var errTold = errors.New("chain: an error, as a model reads it")
 
-// ours reports whether a result is a recorder's, whatever stands around its text.
+// ours reports whether a result is a recorder's, whatever surrounds its text.
 func ours(res *mcp.CallToolResult) bool {
 	return slices.ContainsFunc(res.Content, func(c mcp.Content) bool {
 		text, ok := c.(*mcp.TextContent)

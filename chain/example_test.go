@@ -14,8 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A host that has a session of the MCP Go SDK, and wants it safe. It adds one
-// middleware of its own, at two places, and prints what happened in which order.
+// A host that has a session of the MCP Go SDK, and wants it safe. It adds one middleware of its
+// own, at two places, and prints the events in order.
 func Example() {
 	ctx := context.Background()
 	session := connect(ctx) // the MCP Go SDK, as always
@@ -100,7 +100,7 @@ func connect(ctx context.Context) *mcp.ClientSession {
 	return session
 }
 
-// A retry that is outside the person asks again for each attempt.
+// A retry outside the confirmation asks again for each attempt.
 func ExampleVerify() {
 	nobody := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{}, nil })
 	for _, problem := range chain.Verify(chain.New(retry.New(retry.Options{}), hitl.New(nobody, hitl.Options{}))) {

@@ -22,7 +22,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// classed stands for inference that gave the tool its class.
+// classed replaces inference, and gives the tool its class.
 func classed(tool *middleware.Tool) middleware.Middleware {
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
@@ -42,7 +42,6 @@ func guarded(executed *int, err error) middleware.ToolCaller {
 	}))
 }
 
-// changing changes the call on its way.
 func changing(f func(*middleware.Call)) middleware.Middleware {
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
@@ -52,8 +51,8 @@ func changing(f func(*middleware.Call)) middleware.Middleware {
 	}
 }
 
-// B171, B295: with nobody to ask, what must be asked about is refused, and the
-// error says what to do.
+// B171, B295: without a confirmer, a call that must be confirmed is refused, and the error has the
+// next step.
 func TestWithoutConfirmDangerousCallsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -87,7 +86,7 @@ func TestWithoutConfirmDangerousCallsAreRefused(t *testing.T) {
 	}
 }
 
-func TestGuardRefusesWhateverStandsOutside(t *testing.T) {
+func TestGuardRefusesBehindAnyMiddleware(t *testing.T) {
 	t.Parallel()
 	remove, list := definition(t, "delete_file"), definition(t, "list_files")
 	kinder := func(c *middleware.Call) {
@@ -106,12 +105,12 @@ func TestGuardRefusesWhateverStandsOutside(t *testing.T) {
 	}{
 		{"inferred and asked", asked(inferred(chain.Standard{})), remove, 1},
 		{"B295: an empty chain, a write", chain.Standard{}, remove, 0},
-		{"B295: an empty chain, a read that nobody classed", chain.Standard{}, list, 0},
+		{"B295: an empty chain, an unclassified read", chain.Standard{}, list, 0},
 		{"not inferred, but asked", asked(chain.Standard{}), remove, 1},
-		{"a kinder copy in front of an empty chain", chain.Standard{Outermost: place(kinder)}, remove, 0},
-		{"a kinder copy between inference and the person", inferred(chain.Standard{PerCall: place(kinder)}), remove, 0},
-		{"a kinder copy per attempt", inferred(chain.Standard{PerAttempt: place(kinder)}), remove, 0},
-		{"a kinder copy, with evidence of its own", inferred(chain.Standard{PerAttempt: place(func(c *middleware.Call) {
+		{"a less strict copy in front of an empty chain", chain.Standard{Outermost: place(kinder)}, remove, 0},
+		{"a less strict copy between inference and the person", inferred(chain.Standard{PerCall: place(kinder)}), remove, 0},
+		{"a less strict copy per attempt", inferred(chain.Standard{PerAttempt: place(kinder)}), remove, 0},
+		{"a less strict copy, with evidence of its own", inferred(chain.Standard{PerAttempt: place(func(c *middleware.Call) {
 			other := *c.Tool
 			other.Annotations = annotation.ReadOnly().Attribute(annotation.Host, "")
 			c.Tool = &other
@@ -121,20 +120,20 @@ func TestGuardRefusesWhateverStandsOutside(t *testing.T) {
 			other.Definition, other.Digest, other.Annotations = list.Definition, list.Digest, annotation.ReadOnly()
 			c.Tool = &other
 		})}), remove, 0},
-		{"a kinder copy that is classed once more", inferred(chain.Standard{PerAttempt: []middleware.Middleware{changing(kinder), infer.New(infer.Options{})}}), remove, 0},
-		{"a kinder copy of the definition, classed once more", inferred(chain.Standard{PerAttempt: []middleware.Middleware{changing(func(c *middleware.Call) {
+		{"a less strict copy that is classified again", inferred(chain.Standard{PerAttempt: []middleware.Middleware{changing(kinder), infer.New(infer.Options{})}}), remove, 0},
+		{"a less strict copy of the definition, classified again", inferred(chain.Standard{PerAttempt: []middleware.Middleware{changing(func(c *middleware.Call) {
 			other, definition := *c.Tool, *c.Tool.Definition
 			other.Definition, other.Annotations, other.Digest = &definition, annotation.ReadOnly(), middleware.Digest{}
 			c.Tool = &other
 		}), infer.New(infer.Options{})}}), remove, 0},
-		{"B297: other arguments after the yes", asked(inferred(chain.Standard{PerCall: place(func(c *middleware.Call) {
+		{"B297: other arguments after the approval", asked(inferred(chain.Standard{PerCall: place(func(c *middleware.Call) {
 			c.Arguments = json.RawMessage(`{"path":"/"}`)
 		})})), remove, 0},
 		{"B297: other arguments per attempt", asked(inferred(chain.Standard{PerAttempt: place(func(c *middleware.Call) {
 			c.Arguments = json.RawMessage(`{"path":"/"}`)
 		})})), remove, 0},
-		{"another scope after the yes", asked(inferred(chain.Standard{PerCall: place(func(c *middleware.Call) { c.Scope = "bob" })})), remove, 0},
-		{"another tool after the yes", asked(inferred(chain.Standard{PerCall: place(func(c *middleware.Call) { c.Tool = definition(t, "delete_folder") })})), remove, 0},
+		{"another scope after the approval", asked(inferred(chain.Standard{PerCall: place(func(c *middleware.Call) { c.Scope = "bob" })})), remove, 0},
+		{"another tool after the approval", asked(inferred(chain.Standard{PerCall: place(func(c *middleware.Call) { c.Tool = definition(t, "delete_folder") })})), remove, 0},
 		{"other arguments before the person", asked(inferred(chain.Standard{Outermost: place(func(c *middleware.Call) {
 			c.Arguments = json.RawMessage(`{"path":"/"}`)
 		})})), remove, 1},
@@ -151,8 +150,7 @@ func TestGuardRefusesWhateverStandsOutside(t *testing.T) {
 	}
 }
 
-// Hand-made orders that are wrong ask too often or lose a yes; none executes
-// twice or unasked.
+// Wrong orders made by hand ask too often or lose an approval; none executes twice or unasked.
 func TestWrongOrderExecutesNothingTwiceOrUnasked(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("lost")
@@ -183,9 +181,9 @@ func TestWrongOrderExecutesNothingTwiceOrUnasked(t *testing.T) {
 		{"B157: two retries, lost", func(ask middleware.Middleware) []middleware.Middleware {
 			return []middleware.Middleware{ask, again(), again()}
 		}, lost, 2, 2},
-		{"B293: two who ask", func(ask middleware.Middleware) []middleware.Middleware { return []middleware.Middleware{ask, ask} }, nil, 2, 2},
-		{"one who calls next twice", func(ask middleware.Middleware) []middleware.Middleware { return []middleware.Middleware{ask, twice} }, nil, 2, 2},
-		{"one who calls next twice, outside the person", func(ask middleware.Middleware) []middleware.Middleware { return []middleware.Middleware{twice, ask} }, nil, 4, 4},
+		{"B293: two confirmations", func(ask middleware.Middleware) []middleware.Middleware { return []middleware.Middleware{ask, ask} }, nil, 2, 2},
+		{"a middleware that calls next twice", func(ask middleware.Middleware) []middleware.Middleware { return []middleware.Middleware{ask, twice} }, nil, 2, 2},
+		{"a middleware that calls next twice, outside the confirmation", func(ask middleware.Middleware) []middleware.Middleware { return []middleware.Middleware{twice, ask} }, nil, 4, 4},
 		{"nobody to ask", func(middleware.Middleware) []middleware.Middleware { return []middleware.Middleware{memory(), again()} }, nil, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -208,14 +206,14 @@ func TestWrongOrderExecutesNothingTwiceOrUnasked(t *testing.T) {
 	}
 }
 
-// unsent is an error of an executor whose connection is down.
+// unsent is an error of an executor with a broken connection.
 type unsent struct{}
 
 func (unsent) Error() string { return "the connection is down" }
 func (unsent) NotSent() bool { return true }
 
-// B127: one yes serves all attempts until the call has left.
-func TestOneYesServesAttemptsThatWereNotSent(t *testing.T) {
+// B127: one approval serves all attempts until the call has left.
+func TestOneApprovalServesAttemptsThatWereNotSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked, executed := 0, 0
@@ -308,7 +306,7 @@ func ExampleNew() {
 	// <nil>
 }
 
-// Whatever the chain is, the guard refuses a deletion that nobody agreed to.
+// In any chain, the guard refuses a deletion without an approval.
 func ExampleGuard() {
 	executor := chain.Guard(middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		fmt.Println("executed:", call.Tool.Name())

@@ -15,15 +15,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// burning is a server whose tools panic.
+// burning is a server with tools that panic.
 type burning struct{ server }
 
 func (*burning) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	panic("boom")
 }
 
-// A tool that reads and a call of it that deletes: after a panic nobody knows
-// whether that has happened.
+// A tool that reads and a call of it that deletes: after a panic it is unknown whether it has
+// happened.
 func TestPanicOfAJudgedCallHasAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	tools := catalog.New(catalog.Options{})
@@ -46,8 +46,8 @@ func TestPanicOfAJudgedCallHasAnUnknownOutcome(t *testing.T) {
 	}
 }
 
-// Replicas are behind a guard of the whole catalogue. What a view does not show does
-// not get there, even if a link inside swaps the tool.
+// Replicas are behind a guard of the whole catalogue. A call of a tool that a view hides does not
+// arrive, even if an inner middleware swaps the tool.
 func TestViewHoldsBeforeReplicas(t *testing.T) {
 	t.Parallel()
 	tools := catalog.New(catalog.Options{Permission: func(tool *middleware.Tool) string { return tool.Server + ".use" }})

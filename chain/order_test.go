@@ -73,15 +73,15 @@ func permutations(kinds []string, f func(order []string)) {
 	next()
 }
 
-// What tells its kind tells its next as well, so that it hides nothing.
-func TestEveryBuiltInLinkTellsItsNext(t *testing.T) {
+// A middleware that describes its kind describes its next as well, so that it hides nothing.
+func TestEveryMiddlewareDescribesItsNext(t *testing.T) {
 	t.Parallel()
 	for _, kind := range builtIn {
 		executor := new(turning)
 		built := build(kind, hitl.New(nil, hitl.Options{}), slow())(executor)
 		d, ok := built.(middleware.Describer)
 		if !ok || d.Describe().Kind != kind || d.Describe().Next != middleware.ToolCaller(executor) {
-			t.Errorf("%s: %T does not tell what it is and what it stands before", kind, built)
+			t.Errorf("%s: %T does not describe its kind and its next", kind, built)
 		}
 	}
 }
@@ -127,12 +127,12 @@ func TestEveryOrderIsNamedOrKeepsItsPromises(t *testing.T) {
 		}
 	}
 	t.Logf("%d orders, %d of them right", orders, kept)
-	if want := 7; kept < want { // recover may stand anywhere, the others in one order
+	if want := 7; kept < want { // recover may be anywhere, the others have one order
 		t.Errorf("%d orders are right, want at least %d", kept, want)
 	}
 }
 
-// A bench is a chain before an executor that fails as told, and what it saw.
+// A bench is a chain before an executor that fails as set, with a record of its calls.
 type bench struct {
 	mu              sync.Mutex
 	caller          middleware.ToolCaller
@@ -176,8 +176,8 @@ var errMaybe = errors.New("lost")
 
 func never(string, int) error { return nil }
 
-// safe says what of a dangerous call was broken: unasked, or done twice, whatever
-// the executor says.
+// safe reports how a dangerous call was mistreated: unasked, or done twice, whatever the executor
+// returns.
 func safe(t *testing.T, order []string) (said string) {
 	t.Helper()
 	danger := tool(t, "destroy", annotation.Destructive())
@@ -200,14 +200,14 @@ func safe(t *testing.T, order []string) (said string) {
 			b.person.no.Store(true)
 			before := b.worked["destroy"]
 			if err := b.call(danger); err == nil || b.worked["destroy"] > before {
-				said = "a dangerous call happened against a no"
+				said = "a dangerous call happened after a denial"
 			}
 		})
 	}
 	return said
 }
 
-// selfCheck says which promise of the argued order is broken.
+// selfCheck reports which promise of the argued order is broken.
 func selfCheck(t *testing.T, order []string) string {
 	t.Helper()
 	var said []string
@@ -221,16 +221,16 @@ func selfCheck(t *testing.T, order []string) string {
 	synctest.Test(t, func(*testing.T) {
 		b := newBench(order, never)
 		b.person.no.Store(true)
-		claim(b.call(danger) != nil && b.worked["destroy"] == 0, "a no is no no")
+		claim(b.call(danger) != nil && b.worked["destroy"] == 0, "a denial does not deny")
 		b.person.no.Store(false)
 		asked := b.person.asked.Load()
-		claim(b.call(danger) == nil && b.worked["destroy"] == 1 && b.person.asked.Load() == asked+1, "a yes is not one question and one execution")
+		claim(b.call(danger) == nil && b.worked["destroy"] == 1 && b.person.asked.Load() == asked+1, "an approval is not one question and one execution")
 		claim(b.call(danger) == nil && b.worked["destroy"] == 2, "a dangerous call was answered from memory")
 	})
 	synctest.Test(t, func(*testing.T) {
 		b := newBench(order, func(string, int) error { return errMaybe })
 		claim(b.call(danger) != nil && b.worked["destroy"] == 1 && b.person.asked.Load() == 1, "an unknown outcome is not one execution and one question")
-		claim(b.call(write) != nil && b.worked["add"] == 1, "a write whose outcome is unknown was repeated")
+		claim(b.call(write) != nil && b.worked["add"] == 1, "a write with an unknown outcome was repeated")
 	})
 	synctest.Test(t, func(*testing.T) {
 		b := newBench(order, func(_ string, n int) error {
@@ -240,7 +240,7 @@ func selfCheck(t *testing.T, order []string) string {
 			return nil
 		})
 		began := time.Now()
-		claim(b.call(danger) == nil && b.worked["destroy"] == 1 && b.person.asked.Load() == 1, "what was not sent is not repeated with one yes")
+		claim(b.call(danger) == nil && b.worked["destroy"] == 1 && b.person.asked.Load() == 1, "a call that was not sent is not repeated with one approval")
 		claim(time.Since(began) == time.Second, "three attempts at two at once and one a second do not take a second")
 	})
 	synctest.Test(t, func(*testing.T) {
@@ -262,14 +262,14 @@ func selfCheck(t *testing.T, order []string) string {
 	synctest.Test(t, func(*testing.T) {
 		b := newBench(order, never)
 		for range 2 {
-			claim(b.call(unclassed) == nil, "a read that nobody had classed failed")
+			claim(b.call(unclassed) == nil, "an unclassified read failed")
 		}
-		claim(b.person.asked.Load() == 0 && b.arrived["list_notes"] == 1, "a read that nobody had classed is asked about or forgotten")
+		claim(b.person.asked.Load() == 0 && b.arrived["list_notes"] == 1, "an unclassified read is asked about or not cached")
 	})
 	return strings.Join(said, ", ")
 }
 
-// A told is a link that does nothing but tell what it is.
+// A told is a middleware that only describes itself.
 type told struct {
 	kind string
 	next middleware.ToolCaller
@@ -288,9 +288,9 @@ func telling(kind string) middleware.Middleware {
 	return func(next middleware.ToolCaller) middleware.ToolCaller { return told{kind, next} }
 }
 
-// The places of the links that stand around the seven: the argued order is right,
-// and each two that are exchanged are named, where it matters.
-func TestThePlacesOfTheOuterRooms(t *testing.T) {
+// The places of the middlewares around the seven: the argued order is right, and each two that are
+// exchanged are named, where it matters.
+func TestThePlacesOfTheOuterMiddlewares(t *testing.T) {
 	t.Parallel()
 	argued := []string{
 		"output", "telemetry", "record", "recover", "infer", "budget", "preflight", "hitl",

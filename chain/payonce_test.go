@@ -38,7 +38,7 @@ func everyLink(store *cache.Store, confirm hitl.Confirmer, entities map[string][
 	}
 }
 
-// agreeable says yes to everything and counts how often.
+// agreeable approves everything and counts its answers.
 type agreeable struct{ asked atomic.Int64 }
 
 func (a *agreeable) Confirm(context.Context, hitl.Request) (hitl.Decision, error) {

@@ -18,8 +18,8 @@ import (
 	"github.com/fairlead-go/fairlead/retry"
 )
 
-// Of 50,000 users who call once each, none is refused because of the others, and what
-// they leave behind is bounded.
+// Of 50,000 users with one call each, none is refused because of the others, and the state that
+// they leave is bounded.
 func TestFiftyThousandScopes(t *testing.T) {
 	caller := chain.Standard{
 		Budget:    budget.New(budget.Options{Session: budget.Limit{Calls: 100}}),

@@ -45,9 +45,9 @@ type auditing struct{}
 func (auditing) Record(next middleware.ToolCaller) middleware.ToolCaller { return told{"record", next} }
 func (auditing) Intent(next middleware.ToolCaller) middleware.ToolCaller { return told{"intent", next} }
 
-// A link that does not tell what it stands before hides the gate behind it, from a
-// batch too; then the chain says so from its outside.
-func TestAHiddenGateIsTold(t *testing.T) {
+// A middleware without Unwrap hides the gate behind it, from a batch too; the chain then reports
+// the gate from its outside.
+func TestAHiddenGateIsReported(t *testing.T) {
 	t.Parallel()
 	executor := telling("executor")(nil)
 	hiding := func(next middleware.ToolCaller) middleware.ToolCaller {
@@ -57,12 +57,12 @@ func TestAHiddenGateIsTold(t *testing.T) {
 		"all links tell": {}, "one outside hides": {Outermost: []middleware.Middleware{hiding}}, "one inside hides": {Budget: hiding},
 	} {
 		if !turn.Gated(s.Then(executor)) {
-			t.Errorf("%s: nobody sees that the chain has a gate", name)
+			t.Errorf("%s: the gate of the chain is hidden", name)
 		}
 	}
 }
 
-// The order is stated once, in the table of slots; what documents it says the same.
+// The order is defined once, in the table of slots; the documentation matches it.
 func TestDocumentedOrderIsThatOfTheSlots(t *testing.T) {
 	t.Parallel()
 	want := strings.Join(slices.DeleteFunc(chain.Order(), func(name string) bool { return name == "batch" }), " → ") + " → executor"

@@ -28,8 +28,8 @@ const (
 	notes   = 40
 )
 
-// notebook is a server of every tenant's notes. It counts the writes to each, and
-// knows which write was which.
+// notebook is a server of every tenant's notes. It counts the writes to each, and identifies each
+// write.
 type notebook struct {
 	mu      sync.Mutex
 	rng     *rand.Rand
@@ -153,8 +153,8 @@ func TestTenantsAndTheirWrites(t *testing.T) {
 	}
 }
 
-// A thousand ask the same at the same time: it is asked once, also when the one
-// whose call it is leaves half way.
+// A thousand ask the same at the same time: it is asked once, also when the caller of that call
+// leaves half way.
 func TestIdenticalReadsAreOneExecution(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the first one leaves: %t", leaves), func(t *testing.T) {

@@ -30,7 +30,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A double stands for the person.
 type double struct {
 	asked atomic.Int64
 	no    atomic.Bool
@@ -48,7 +47,7 @@ func (d *double) doubles() doubles {
 	return doubles{asked: func() int { return int(d.asked.Load()) }, say: func(yes bool) { d.no.Store(!yes) }}
 }
 
-// around is a middleware of the host's own, which tells nothing.
+// around is a middleware of the host's own, without Describe.
 func around(f func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error)) middleware.Middleware {
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
@@ -61,7 +60,7 @@ var pass = around(func(ctx context.Context, call middleware.Call, next middlewar
 	return next.CallTool(ctx, call)
 })
 
-// remembering is a memory of the host's own, which keeps the answers that keep says.
+// remembering is a cache of the host's own, which keeps the answers that keep reports.
 func remembering(key func(middleware.Call) string, keep func(*middleware.Tool, *mcp.CallToolResult) bool) middleware.Middleware {
 	var known sync.Map
 	return around(func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
@@ -123,7 +122,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 		{"a memory inside the person that holds dangerous calls", func(ask middleware.Middleware) links {
 			return links{ask, remembering(exact, func(tool *middleware.Tool, _ *mcp.CallToolResult) bool { return of(tool, annotation.Dangerous) })}
 		}, nil, []string{"a dangerous call was answered from memory, and did not happen"}},
-		{"a memory that forgets whose it is", func(ask middleware.Middleware) links {
+		{"a cache without scopes", func(ask middleware.Middleware) links {
 			return links{ask, remembering(func(c middleware.Call) string { return c.Tool.Name() }, func(tool *middleware.Tool, res *mcp.CallToolResult) bool {
 				return of(tool, annotation.Safe) && !res.IsError
 			})}
@@ -137,7 +136,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 		{"B289: a retry outside the person", func(ask middleware.Middleware) links { return links{quick(), ask} },
 			[]string{"retry is outside hitl: a person is asked again for each attempt"},
 			[]string{"a person was asked again for each attempt at one call"}},
-		{"one who asks for another yes when refused", func(ask middleware.Middleware) links {
+		{"a confirmation that asks again when refused", func(ask middleware.Middleware) links {
 			return links{around(func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
 				res, err := next.CallTool(ctx, call)
 				if err != nil {
@@ -150,7 +149,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 			"a dangerous call of which nobody knows whether it happened was made again",
 			"a moderate call of which nobody knows whether it happened was made again",
 		}},
-		{"a deaf one, who takes no for an answer and goes on", func(ask middleware.Middleware) links {
+		{"a confirmation that ignores a denial", func(ask middleware.Middleware) links {
 			return links{around(func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
 				if res, err := next.CallTool(ctx, call); err == nil || !errors.Is(err, hitl.ErrDenied) {
 					return res, err
@@ -179,21 +178,21 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 			return links{cache.New(cache.Options{}), quick(), infer.New(infer.Options{})}
 		},
 			[]string{"cache is outside infer", "retry is outside infer"}, nil},
-		{"B297: other arguments after the yes", func(ask middleware.Middleware) links {
+		{"B297: other arguments after the approval", func(ask middleware.Middleware) links {
 			return links{ask, around(func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
 				call.Arguments = json.RawMessage(`{"path":"/"}`)
 				return next.CallTool(ctx, call)
 			}), quick()}
 		}, nil, []string{"what a person agreed to is not what reached the executor"}},
-		{"other arguments before the yes", func(ask middleware.Middleware) links {
+		{"other arguments before the approval", func(ask middleware.Middleware) links {
 			return links{around(func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
 				call.Arguments = json.RawMessage(`{"path":"/"}`)
 				return next.CallTool(ctx, call)
 			}), ask}
 		}, nil, nil},
 
-		{"B293: two who ask", func(ask middleware.Middleware) links { return links{ask, ask} }, []string{"hitl is in the chain more than once"}, nil},
-		{"two who ask, the second after the call has changed", func(ask middleware.Middleware) links {
+		{"B293: two confirmations", func(ask middleware.Middleware) links { return links{ask, ask} }, []string{"hitl is in the chain more than once"}, nil},
+		{"two confirmations, the second after the call has changed", func(ask middleware.Middleware) links {
 			return links{ask, around(func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
 				call.Arguments = append([]byte(" "), call.Arguments...)
 				return next.CallTool(ctx, call)
@@ -218,7 +217,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 			"a dangerous call of which nobody knows whether it happened was made again",
 			"a moderate call of which nobody knows whether it happened was made again",
 		}},
-		{"one who answers everything itself", func(ask middleware.Middleware) links {
+		{"a middleware that answers everything itself", func(ask middleware.Middleware) links {
 			return links{ask, around(func(context.Context, middleware.Call, middleware.ToolCaller) (*mcp.CallToolResult, error) {
 				return answer, nil
 			})}
@@ -228,7 +227,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 				panic("boom, " + call.Tool.Name())
 			})}
 		}, nil, []string{"a call of class dangerous panicked (boom, destroy)", "a call of class moderate panicked (boom, add)", "a call of class safe panicked (boom, look)", "a call of class unknown panicked (boom, list_things)"}},
-		{"one who panics, and Recover outermost", func(ask middleware.Middleware) links {
+		{"a middleware that panics, and Recover outermost", func(ask middleware.Middleware) links {
 			return links{chain.Recover(), ask, around(func(context.Context, middleware.Call, middleware.ToolCaller) (*mcp.CallToolResult, error) {
 				panic("boom")
 			})}
@@ -236,7 +235,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 		{"a guard that is not innermost", func(ask middleware.Middleware) links { return links{ask, chain.Guard, quick()} },
 			[]string{"guard is outside retry: what it has let through can still be changed or repeated"}, nil},
 
-		{"a mistake across a nested chain, past links that tell nothing", func(ask middleware.Middleware) links {
+		{"a mistake across a nested chain, past middlewares without Describe", func(ask middleware.Middleware) links {
 			return links{pass, chain.Standard{Outermost: links{pass}, Retry: quick()}.Middleware(), pass, chain.New(pass, ask).Then}
 		}, []string{"retry is outside hitl"}, []string{"a person was asked again for each attempt at one call"}},
 		{"a mistake in one link that is built by hand", func(ask middleware.Middleware) links {
@@ -254,7 +253,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 				if n := d.asked.Load(); n != 0 {
 					t.Errorf("a person was asked %d times although no double was handed in", n)
 				}
-				d.no.Store(true) // the double is told to say yes
+				d.no.Store(true) // the double is set to approve
 				wantProblems(t, "driven", drive(c, d.doubles()), slices.Concat(tt.read, tt.driven))
 				if d.no.Load() {
 					t.Error("the double is left saying no")
@@ -262,7 +261,7 @@ func TestVerifyNamesWhatAnOrderBreaks(t *testing.T) {
 				if strings.Contains(strings.Join(tt.driven, ""), "panicked") {
 					return
 				}
-				// At the outer edge an error becomes a result, a no among them.
+				// At the outer edge an error becomes a result, a denial too.
 				edge := chain.New(append([]middleware.Middleware{output.New(output.Options{})}, tt.links(hitl.New(d, hitl.Options{}))...)...)
 				wantProblems(t, "behind output", drive(edge, d.doubles()), slices.Concat(tt.read, tt.driven))
 			})
@@ -275,7 +274,7 @@ func wantProblems(t *testing.T, how string, got []chain.Problem, want []string) 
 	t.Helper()
 	for _, words := range want {
 		if !slices.ContainsFunc(got, func(p chain.Problem) bool { return strings.Contains(p.String(), words) }) {
-			t.Errorf("%s: nothing says %q", how, words)
+			t.Errorf("%s: no finding has %q", how, words)
 		}
 	}
 	if len(got) != len(want) || t.Failed() {
@@ -288,7 +287,7 @@ func wantProblems(t *testing.T, how string, got []chain.Problem, want []string) 
 		return 0
 	}
 	if !slices.IsSortedFunc(got, worse) {
-		t.Errorf("%s: a warning stands before what is worse: %q", how, got)
+		t.Errorf("%s: a warning precedes an error: %q", how, got)
 	}
 }
 
@@ -349,14 +348,13 @@ func TestVerifyReadsWhateverHangsBeforeAnExecutor(t *testing.T) {
 	ask := hitl.New(d, hitl.Options{})
 	wantProblems(t, "links that tell", chain.Verify(foreign{chain.Recover(), slow(), timeout.New(timeout.Options{}), cache.New(cache.Options{}), ask}),
 		[]string{"cache is outside hitl", "ratelimit is outside hitl", "ratelimit is outside cache", "timeout is outside hitl"})
-	wantProblems(t, "one that tells nothing hides the rest", chain.Verify(foreign{pass, quick(), ask}), nil)
+	wantProblems(t, "one without Describe hides the rest", chain.Verify(foreign{pass, quick(), ask}), nil)
 	synctest.Test(t, func(t *testing.T) { // where a millisecond is one, however busy the machine
 		wantProblems(t, "but not what it does", drive(foreign{pass, quick(), ask}, d.doubles()), []string{"a person was asked again"})
 	})
-	wantProblems(t, "a chain that asks nobody", drive(foreign{cache.New(cache.Options{})}, doubles{}), nil)
+	wantProblems(t, "a chain without a confirmation", drive(foreign{cache.New(cache.Options{})}, doubles{}), nil)
 }
 
-// turning tells itself as its own next.
 type turning struct{}
 
 // Describe implements [middleware.Describer].
@@ -368,13 +366,13 @@ func (turning) CallTool(context.Context, middleware.Call) (*mcp.CallToolResult, 
 	return answer, nil
 }
 
-func TestVerifyEndsWhateverALinkTells(t *testing.T) {
+func TestVerifyEndsForAnyDescription(t *testing.T) {
 	t.Parallel()
 	c := chain.New(func(middleware.ToolCaller) middleware.ToolCaller { return turning{} }, quick(), hitl.New(nil, hitl.Options{}))
 	wantProblems(t, "turning", chain.Verify(c), []string{"retry is outside hitl"})
 }
 
-func TestVerifyIsOfNoUseToSomeoneWhoWantsPastTheGuard(t *testing.T) {
+func TestVerifyGivesNoWayPastTheGuard(t *testing.T) {
 	t.Parallel()
 	executed := 0
 	for at := chain.New(chain.Recover(), quick()).Then(guarded(&executed, nil)); ; {
@@ -399,8 +397,8 @@ func TestVerifyPanicsOnANilChain(t *testing.T) {
 	chain.Verify(nil)
 }
 
-// One who asks and goes on whatever is said, and one who does not ask.
-func TestDriveHearsANoThatNobodyHeeds(t *testing.T) {
+// A confirmation that ignores the answer, and one that does not ask.
+func TestDriveFindsAnIgnoredDenial(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -423,7 +421,7 @@ func TestDriveHearsANoThatNobodyHeeds(t *testing.T) {
 			return next.CallTool(ctx, call)
 		})
 		got := drive(chain.New(infer.New(infer.Options{}), agrees), d.doubles())
-		if !tt.asks { // and then a result after a no as well
+		if !tt.asks { // and then a result after a denial as well
 			got = got[:min(len(got), 1)]
 		}
 		wantProblems(t, tt.name, got, []string{tt.want})

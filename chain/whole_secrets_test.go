@@ -54,7 +54,7 @@ func (f *fate) dice(sides int) int {
 	return f.random.IntN(sides)
 }
 
-// says repeats what it was handed, as the errors of servers and drivers do.
+// says repeats its input, as the errors of servers and drivers do.
 func says(who string, arguments []byte) error {
 	return fmt.Errorf("%s: cannot do it with %s (Authorization: Bearer %sheader)", who, arguments, sentinel)
 }
@@ -106,7 +106,7 @@ func (f *fate) Resolve(_ context.Context, call middleware.Call) (annotation.Anno
 	return annotation.Annotations{}, false, nil
 }
 
-// Confirm is a confirmer that says yes, no, or something about the arguments.
+// Confirm approves, denies, or returns an error with the arguments.
 func (f *fate) Confirm(_ context.Context, r hitl.Request) (hitl.Decision, error) {
 	switch f.dice(5) {
 	case 0:
@@ -119,7 +119,6 @@ func (f *fate) Confirm(_ context.Context, r hitl.Request) (hitl.Decision, error)
 	return hitl.Decision{Verdict: hitl.Approved, By: "ann"}, nil
 }
 
-// link panics now and then.
 func (f *fate) link(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		switch f.dice(20) {
@@ -199,7 +198,7 @@ func TestNoSecretReachesAnySink(t *testing.T) {
 			}
 		}
 	}
-	_ = tools.Refresh(t.Context(), "far") // nobody is there any more
+	_ = tools.Refresh(t.Context(), "far") // no caller is there any more
 	if err := errors.Join(file.Close(), store.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -280,8 +279,8 @@ func secretive(t *testing.T, f *fate, tools *catalog.Catalog, client *mcp.Client
 	return replicas
 }
 
-// reading keeps what the model reads of what went wrong on the way. What a tool
-// itself answers is the model's to read.
+// reading keeps what the model reads of what went wrong on the way. The model may read a tool's
+// own answer.
 func reading(into *safeBuffer) middleware.Middleware {
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {

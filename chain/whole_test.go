@@ -27,7 +27,7 @@ func inMemory(t *testing.T, server *mcp.Server) mcp.Transport {
 }
 
 // Every slot filled, in front of real servers, over both transports and revisions.
-func TestAllRoomsTogether(t *testing.T) {
+func TestAllPackagesTogether(t *testing.T) {
 	t.Parallel()
 	for _, version := range mcptest.Versions {
 		for name, way := range map[string]func(*testing.T, *mcp.Server) mcp.Transport{
@@ -193,7 +193,7 @@ func (w *world) check(t *testing.T, steps []step) {
 	w.verify(t)
 }
 
-// counted compares what the rooms counted with what the servers did.
+// counted compares the counts of the packages with those of the servers.
 func (w *world) counted(t *testing.T, steps []step) {
 	t.Helper()
 	_, all := w.executed.read()

@@ -22,9 +22,8 @@ import (
 	"github.com/fairlead-go/fairlead/timeout"
 )
 
-// What a model reads of an error names the tool as the model knows it, says what to
-// do, and holds nothing of another error. What the host reads names the room and the
-// tool.
+// An error's text for a model has the model's name for the tool and the next step, and nothing of
+// another error. The text for the host names the package and the tool.
 func TestEveryErrorHasWordsForItsReader(t *testing.T) {
 	t.Parallel()
 	its := tool(t, "pay", annotation.Destructive())
@@ -67,11 +66,11 @@ func TestEveryErrorHasWordsForItsReader(t *testing.T) {
 	}
 }
 
-// toModel finds what only a model is told.
+// toModel finds text that is only for a model.
 var toModel = regexp.MustCompile(`(?i)do not call it again|tell the user|ask what to do`)
 
 // A call that the guard refuses for want of a record is not put down to a person.
-func TestWhatIsNotRecordedIsNotPutDownToAPerson(t *testing.T) {
+func TestUnrecordedCallIsNotBlamedOnAPerson(t *testing.T) {
 	t.Parallel()
 	audited := annotation.ReadOnly()
 	audited.AuditRequired = annotation.Yes

@@ -84,7 +84,7 @@ func (e *executed) read() (map[string]int, int) {
 	return maps.Clone(e.done), e.all
 }
 
-// A person answers what the test says, by the tool's name; other tools get a no.
+// A person answers as the test sets by the tool's name; other tools are denied.
 type person struct {
 	mu      sync.Mutex
 	answers map[string]hitl.Decision
@@ -116,7 +116,6 @@ func (p *person) count() int {
 	return len(p.asked)
 }
 
-// atCount counts the calls that pass it.
 type atCount struct {
 	mu sync.Mutex
 	n  int
@@ -137,7 +136,7 @@ func (c *atCount) read() int {
 	return c.n
 }
 
-// overheard stands in the place of telemetry and keeps what was said of the last call.
+// overheard takes the place of telemetry and keeps the record of the last call.
 type overheard struct {
 	mu   sync.Mutex
 	last callstate.Record
@@ -155,7 +154,7 @@ func (n *overheard) link(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-// words returns the decisions as "room what".
+// words returns the decisions as "stage what".
 func (n *overheard) words() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -166,7 +165,7 @@ func (n *overheard) words() []string {
 	return out
 }
 
-// serve adds the tools of a server, all of which write down what they do.
+// serve adds the tools of a server, which all record their calls.
 func (w *world) serve(server *mcp.Server, tools ...*mcp.Tool) {
 	for _, tool := range tools {
 		mcptest.Add(server, tool, func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
@@ -182,7 +181,7 @@ func (w *world) serve(server *mcp.Server, tools ...*mcp.Tool) {
 	}
 }
 
-// syncing is a tool whose server says before each call what it would do.
+// syncing is a tool that its server classifies before each call.
 func syncing(t *testing.T, server *mcp.Server, w *world) {
 	t.Helper()
 	tool := annotation.Declare(&mcp.Tool{
@@ -275,7 +274,6 @@ func (w *world) add(t *testing.T, id string, session *mcp.ClientSession) {
 	}
 }
 
-// assemble fills every slot.
 func (w *world) assemble(resolver preflight.Resolver, replicas []route.Replica) {
 	w.trail = audit.New(w.file, audit.Options{})
 	judge := preflight.New(preflight.Options{
@@ -319,7 +317,7 @@ type step struct {
 	from            string         // likewise
 	executed        map[string]int // that this call adds
 	asked           int
-	notes           []string // of these, in this order; others may stand between them
+	notes           []string // of these, in this order; others may be between them
 }
 
 // take makes the call and checks its step.

@@ -106,8 +106,8 @@ func tool(name string) *middleware.Tool {
 
 func unknown(err error) bool { _, is := errors.AsType[*middleware.OutcomeUnknownError](err); return is }
 
-// The next call with the same effect is held, the one after that is asked about, and the
-// person sees why. A standing approval does not answer for them.
+// The next call with the same effect is held, the one after that is asked about, and the person
+// sees why. A remembered approval does not answer for them.
 func TestRepetitionIsHeldAndThenAskedAbout(t *testing.T) {
 	for _, name := range []string{"create_order", "send_payment"} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestRepetitionIsHeldAndThenAskedAbout(t *testing.T) {
 	}
 }
 
-// What cannot have happened, what is harmless and what is another scope's is not held.
+// A call that cannot have happened, is harmless or is of another scope is not held.
 func TestWhatIsNotInDoubt(t *testing.T) {
 	for name, row := range map[string]struct {
 		tool string
@@ -204,7 +204,7 @@ func TestCallThatNeverReturnsIsInDoubt(t *testing.T) {
 	}
 }
 
-// What a person made of the arguments may have happened as well.
+// The arguments of a person's edit may have happened as well.
 func TestEditedCallIsInDoubtAsItWasSent(t *testing.T) {
 	w := newWorld(t, doubt.Options{}, hitl.Options{})
 	w.answer.Arguments = json.RawMessage(`{"amount":1}`)
@@ -260,7 +260,7 @@ func TestSettled(t *testing.T) {
 		"it did not":                {doubt.Options{Reconcile: reconcile(doubt.NotHappened, nil)}, "", false, false, ""},
 		"nobody knows":              {doubt.Options{Reconcile: reconcile(doubt.Unknown, nil)}, "", true, true, "may have happened"},
 		"an error":                  {doubt.Options{Reconcile: reconcile(doubt.NotHappened, errLost)}, "", true, true, "may have happened"},
-		"a value that is none":      {doubt.Options{Reconcile: reconcile(7, nil)}, "", true, true, "may have happened"},
+		"an undefined value":        {doubt.Options{Reconcile: reconcile(7, nil)}, "", true, true, "may have happened"},
 		"the host's read":           {doubt.Options{Reads: map[string]string{"shop/create_order": "shop/list_orders"}}, "list_orders", false, false, ""},
 		"it was not read":           {doubt.Options{Reads: map[string]string{"shop/create_order": "shop/list_orders"}}, "", true, true, "with shop__list_orders"},
 		"another read":              {doubt.Options{Reads: map[string]string{"shop/create_order": "shop/get_order"}}, "list_orders", true, true, "with shop__get_order"},
@@ -325,8 +325,8 @@ func TestLedgerForgetsAndLogs(t *testing.T) {
 	})
 }
 
-// Without somebody to ask, a call in doubt is not repeated at all.
-func TestNobodyToAsk(t *testing.T) {
+// Without a confirmer, a call in doubt is not repeated at all.
+func TestWithoutAConfirmer(t *testing.T) {
 	lost := true
 	executor := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 		if lost {

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The model repeats a payment whose answer was lost, and is sent to look first.
+// The model repeats a payment after a lost answer, and is told to look first.
 func ExampleNew() {
 	server := middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		fmt.Println("server:", call.Tool.Name())

@@ -47,13 +47,13 @@ const (
 
 // Options configures [New].
 type Options struct {
-	// Tracker holds what is known of each session; nil means one of its own, without the user's words.
+	// Tracker holds the texts of each session; nil means a new one, without the user's words.
 	Tracker *Tracker
 	// Session names the session of a call; nil means its scope.
 	Session func(ctx context.Context, call middleware.Call) string
-	// Trusted reports whether results of a tool count like the user's words; nil means that none does.
+	// Trusted reports whether results of a tool count like the user's words; nil means none.
 	Trusted func(tool *middleware.Tool) bool
-	// Kind returns what an argument means to a tool; "" and nil mean what its name and form show.
+	// Kind returns what an argument means to a tool; "" and nil mean the kind that its name and form show.
 	Kind func(tool *middleware.Tool, argument string) Kind
 	// Off turns rules off; nil means that all are on.
 	Off []Rule
@@ -78,7 +78,7 @@ func New(o Options) middleware.Middleware {
 }
 
 const (
-	maxTools   = 4096 // whose profiles are kept
+	maxTools   = 4096 // with cached profiles
 	maxSources = 32   // that are recorded of one call
 	maxLeaves  = 256  // of the arguments that are traced
 	maxShown   = 60   // bytes of a value
@@ -93,7 +93,6 @@ type tracer struct {
 	tools *lru.Cache[*mcp.Tool, *profile]
 }
 
-// A profile is what is known of a tool's arguments.
 type profile struct {
 	kinds   map[string]Kind // by name
 	stems   [][]byte        // of the words of its name

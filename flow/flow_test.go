@@ -22,7 +22,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A bench is a flow middleware with an executor that answers as it is told.
+// A bench is a flow middleware with an executor that answers as the test sets.
 type bench struct {
 	t       testing.TB
 	tracker *flow.Tracker
@@ -60,7 +60,6 @@ func tool(t testing.TB, name string, a annotation.Annotations) *middleware.Tool 
 	return tool
 }
 
-// reads has a tool return a text.
 func (b *bench) reads(name, text string) string {
 	b.t.Helper()
 	return b.returns("", name, &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}})
@@ -108,7 +107,7 @@ func (b *bench) source(argument string) chain.Source {
 	b.t.Helper()
 	i := slices.IndexFunc(b.record.Sources, func(s chain.Source) bool { return s.Argument == argument })
 	if i < 0 {
-		b.t.Fatalf("there is no source of %s in %v", argument, b.record.Sources)
+		b.t.Fatalf("no source of %s in %v", argument, b.record.Sources)
 	}
 	return b.record.Sources[i]
 }
@@ -223,7 +222,7 @@ func TestUsersWordsNeedNoQuestion(t *testing.T) {
 	}
 }
 
-// What looks like the user's words is not theirs.
+// A look-alike of the user's words is not theirs.
 func TestLookAlikeIsNotTheUsers(t *testing.T) {
 	const user = "Pay ann@example.com on www.my-bank.com with planning and PayPal, key Hunter-22."
 	for _, c := range []struct{ name, value string }{
@@ -321,7 +320,7 @@ func TestTrustedResultsNeedNoQuestion(t *testing.T) {
 	}
 }
 
-// What a server states reaches a host through a real session.
+// A server's claim reaches a host through a real session.
 func TestClaimReachesTheHost(t *testing.T) {
 	meta := flow.Claim(mcp.Meta{"other": 1, flow.ClaimKey: map[string]any{"sensitive": true, "evidenceRef": "x"}}, true, false)
 	if flow.Claim(nil, false, false) != nil {
@@ -341,8 +340,8 @@ func TestClaimReachesTheHost(t *testing.T) {
 	}
 }
 
-// The cases of the extension that concern who reads the annotations: absence claims
-// nothing, one block is enough, and what is not a boolean claims nothing.
+// The cases of the extension for readers of the annotations: absence claims nothing, one block is
+// enough, and what is not a boolean claims nothing.
 func TestClaimsOfAResult(t *testing.T) {
 	key := func(v any) mcp.Meta { return mcp.Meta{flow.ClaimKey: v} }
 	const secret = "the roster of the night shift is empty"

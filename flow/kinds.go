@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/redact"
 )
 
-// A Kind is what an argument means to its tool, and so how much depends on its source.
+// A Kind is the meaning of an argument to its tool, which decides how much its source matters.
 type Kind string
 
 // The kinds. An argument that fits none is a Name.
@@ -35,7 +35,7 @@ const (
 	Choice     Kind = "choice"     // one of the values that the schema lists, or a switch
 )
 
-// leads reports whether a value of the kind decides where something goes or who gets in.
+// leads reports whether a value of the kind decides about a destination or an access.
 func (k Kind) leads() bool {
 	return slices.Contains([]Kind{Recipient, Account, URL, Host, Credential}, k)
 }
@@ -156,7 +156,7 @@ func isMail(value string) bool {
 	return err == nil && strings.Contains(a.Address, "@")
 }
 
-// hostOf returns the host of a URL, "" if there is none.
+// hostOf returns the host of a URL, "" if it has none.
 func hostOf(value string) string {
 	if !strings.Contains(value, "://") {
 		value = "https://" + value
@@ -168,6 +168,6 @@ func hostOf(value string) string {
 	return u.Host
 }
 
-// commits are words of tools that spend or bind: whom they name matters even if the server offers it.
+// commits are words of tools that spend or bind: their recipient matters even if the server offers it.
 var commits = strings.Fields("reserve book order buy purchase pay subscribe checkout bid rent hire trade" +
 	" donate transfer withdraw sell")

@@ -9,13 +9,13 @@ import (
 	"github.com/fairlead-go/fairlead/flow/internal/folded"
 )
 
-// An origin is where a value came from, as far as the session's texts tell.
+// An origin is where a value came from, as far as the session's texts show.
 type origin struct {
 	from   string  // fromUser, fromHost, fromResult or fromNowhere
 	result *result // of fromResult
 	at     int     // where its text has the value, in folded form
 	len    int
-	how    string // "" if it stands there as it is
+	how    string // "" if it is there verbatim
 	whole  bool   // it is a whole field of a result of the same server, which offers it
 }
 
@@ -35,8 +35,8 @@ type lookup struct {
 	norm   []byte
 }
 
-// The lengths, in folded bytes, of the shortest value that is looked for, of the shortest that may be a part of a
-// word, of the shortest part of a value that came in two, and of the shortest passage.
+// The lengths, in folded bytes, of the shortest value that is searched, the shortest that may be a part of a
+// word, the shortest part of a value that came in two, and the shortest passage.
 const (
 	minValue   = 3
 	minInside  = 6

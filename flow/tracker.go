@@ -18,26 +18,26 @@ import (
 
 // Limits bound what a [Tracker] keeps. A zero field has the default.
 type Limits struct {
-	Sessions int // of which texts are kept; 0 means 1,000
+	Sessions int // with texts; 0 means 1,000
 	Results  int // of one session; 0 means 256
 	Bytes    int // of the results of one session; 0 means 1 MiB
 	Total    int // of all sessions, with their indexes; 0 means 256 MiB
 }
 
-// A Tracker holds what came from where, for each session. The texts are kept in clear, in memory only, until they
+// A Tracker holds the texts of each session, by source. The texts are kept in clear, in memory only, until they
 // are the oldest beyond a limit or the session ends. It is safe for concurrent use.
 type Tracker struct {
 	limits Limits
 
 	mu       sync.Mutex // never taken while a session's is held
 	sessions *simplelru.LRU[string, *session]
-	lost     *simplelru.LRU[string, struct{}] // sessions that were given up
+	lost     *simplelru.LRU[string, struct{}] // sessions that were evicted
 	lostMore bool                             // and some of them are not in lost
 	total    int
 	host     []*folded.Text // of all sessions
 }
 
-// maxLost is how many sessions are known to have been given up.
+// maxLost is how many evicted sessions are remembered.
 const maxLost = 100_000
 
 // NewTracker returns a tracker without sessions. It panics on a negative limit.
@@ -71,7 +71,7 @@ func (t *Tracker) Host(words string) {
 	t.host = append(slices.Clip(t.host), folded.New(words, false))
 }
 
-// End drops all that is kept of a session.
+// End drops a session.
 func (t *Tracker) End(session string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,7 +95,7 @@ type session struct {
 	forgot    bool // results of it were given up
 	counted   int  // of its bytes, in the tracker's total; guarded by the tracker's lock
 
-	// Room for the value that is looked up, in its forms.
+	// The value that is looked up, in its forms, in reused memory.
 	value, passage folded.Text
 	backwards      []byte
 	place          []byte

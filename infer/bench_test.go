@@ -8,7 +8,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// invoice is a tool of ordinary length.
 var invoice = &mcp.Tool{
 	Name: "invoices_create_draft",
 	Description: "Create a draft invoice for a customer. The draft gets a number when it is sent. " +

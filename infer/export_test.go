@@ -58,7 +58,7 @@ func WithoutEachCue(f func(gone Entry)) {
 	}
 }
 
-// RuleNames lists the rules in the order in which they are applied.
+// RuleNames lists the rules in the order of their application.
 func RuleNames() (names []string) {
 	for _, r := range rules {
 		names = append(names, r.name)

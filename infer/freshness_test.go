@@ -73,7 +73,7 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// A parameter tells that the result may be a secret.
+// A parameter shows that the result may be a secret.
 func TestFreshnessOfAParameter(t *testing.T) {
 	t.Parallel()
 	for label, secret := range map[string]annotation.Hint{"includeValues": annotation.Yes, "withDecryption": annotation.Yes, "includeComments": annotation.Unset} {
@@ -85,8 +85,8 @@ func TestFreshnessOfAParameter(t *testing.T) {
 }
 
 // TestLabelledFreshness holds the goals of docs/reference/inference.md. A read counts as
-// rememberable if it is classed safe and is not volatile. Reads for which two
-// labels can be defended are left out, but for secrets.
+// rememberable if it is classed safe and is not volatile. Reads with two defensible labels are
+// left out, but for secrets.
 func TestLabelledFreshness(t *testing.T) {
 	t.Parallel()
 	tools := catalogues(t)

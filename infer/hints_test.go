@@ -182,8 +182,8 @@ func TestEvidenceStrength(t *testing.T) {
 	}
 }
 
-// TestClassedIsRecognisable: whoever looks at annotations can tell a tool that
-// was looked at from one that was not.
+// TestClassedIsRecognisable: a reader of annotations can distinguish a tool that was inspected
+// from one that was not.
 func TestClassedIsRecognisable(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "gadget", "get_user", "löschen", "\xff\xfe"} {

@@ -226,7 +226,6 @@ var rows = []struct{ tool, want, words string }{
 	{`_ widget | | {"properties":{"id":{"type":"string"}}}`, "idempotent", `set put upsert configure update`},
 }
 
-// toolOf reads "name | description | schema".
 func toolOf(text string) *mcp.Tool {
 	name, rest, _ := strings.Cut(text, "|")
 	description, schema, _ := strings.Cut(rest, "|")
@@ -283,7 +282,7 @@ func TestEveryEntryMatters(t *testing.T) { // not parallel: it changes the lexic
 	noticed := func(gone infer.Entry) {
 		noticed := slices.ContainsFunc(byWord[gone.Word], func(c check) bool { return !is(infer.Tool(c.def), c.want) })
 		if !noticed {
-			t.Errorf("nobody notices that %q of group %d is gone", gone.Word, gone.Group)
+			t.Errorf("no case fails without %q of group %d", gone.Word, gone.Group)
 		}
 	}
 	infer.WithoutEach(noticed)

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A fact is an error that tells what the chain reads.
+// A fact is an error with the facts that the chain reads.
 type fact struct {
 	notSent, refused, permanent bool
 	after                       time.Duration
@@ -47,9 +47,9 @@ func TestFactsOfErrors(t *testing.T) {
 		{"permanent", fact{permanent: true}, false, false, true, 0},
 		{"wrapped", fmt.Errorf("outer: %w", fact{notSent: true, permanent: true}), true, false, true, 0},
 		{"joined", errors.Join(errPlain, fact{refused: true}), false, true, false, 0},
-		{"the outer one knows better", fact{err: fact{notSent: true}}, false, false, false, 0},
+		{"the outer one is more specific", fact{err: fact{notSent: true}}, false, false, false, 0},
 		{"says no", fact{}, false, false, false, 0},
-		{"a wait below zero is none", fact{after: -time.Second}, false, false, false, 0},
+		{"a wait below zero does not count", fact{after: -time.Second}, false, false, false, 0},
 	} {
 		if got := middleware.NotSent(c.err); got != c.notSent {
 			t.Errorf("%s: NotSent = %v", c.name, got)
@@ -131,8 +131,8 @@ type told struct{ text, words string }
 func (e told) Error() string    { return e.text }
 func (e told) ForModel() string { return e.words }
 
-// A model is told what the outermost error that speaks to it says, and never the
-// text of one that does not.
+// A model reads the text of the outermost error that has one for it, and never the text of
+// another.
 func TestForModel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -144,7 +144,7 @@ func TestForModel(t *testing.T) {
 		{"plain", errPlain, ""},
 		{"one that speaks", told{"inside", "Try again."}, "Try again."},
 		{"wrapped", fmt.Errorf("outer: %w", told{"inside", "Try again."}), "Try again."},
-		{"the outer one knows better", &middleware.OutcomeUnknownError{Check: "Look first.", Err: told{"inside", "Try again."}}, "Look first."},
+		{"the outer one is more specific", &middleware.OutcomeUnknownError{Check: "Look first.", Err: told{"inside", "Try again."}}, "Look first."},
 		{"not sent", &middleware.NotSentError{Err: errPlain}, ""},
 	} {
 		if got := middleware.ForModel(c.err); got != c.want {

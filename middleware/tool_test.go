@@ -80,7 +80,7 @@ func TestDigest(t *testing.T) {
 			t.Errorf("%s: the same digest: %v, want %v", c.name, got == want, c.same)
 		}
 	}
-	// A number that no float64 holds is told apart from its neighbour.
+	// A number that no float64 holds differs from its neighbour.
 	big := func(n string) middleware.Digest {
 		d := &mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object","const":` + n + `}`)}
 		return newTool(t, "s", d, annotation.Annotations{}).Digest
@@ -88,13 +88,13 @@ func TestDigest(t *testing.T) {
 	if big("9007199254740993") == big("9007199254740992") {
 		t.Error("two schemas that differ in a large number have one digest")
 	}
-	// What the host thinks of a tool is no part of its definition.
+	// The host's annotations of a tool are not part of its definition.
 	if newTool(t, "s", definition(t, base), annotation.ReadOnly()).Digest != want {
 		t.Error("the effective annotations moved the digest")
 	}
 }
 
-func TestNewToolOfWhatCannotBeWritten(t *testing.T) {
+func TestNewToolOfAnInvalidDefinition(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]*mcp.Tool{
 		"no JSON":         {Name: "t", InputSchema: func() {}},
@@ -134,7 +134,7 @@ func TestModelName(t *testing.T) {
 		{"files", "read-file", "files__read-file"},
 		{"a", "b__c", "a__b__c"},
 		{"a__b", "c", ""}, // B013
-		{"a_", "_b", ""},  // two servers whose names end and begin in an underscore
+		{"a_", "_b", ""},  // two server names that end and begin with an underscore
 		{"a", "__b", ""},
 		{"a__", "b", ""},
 		{"a.b", "c", ""},
@@ -169,8 +169,8 @@ func TestModelName(t *testing.T) {
 	}
 }
 
-// What a server calls its tools never leads to another server's, since a name tells
-// its server before the first two underscores in a row.
+// A server's tool names never lead to another server, since the first two underscores in a row end
+// the name of the server.
 func TestNoServerCanTakeTheModelNamesOfAnother(t *testing.T) {
 	t.Parallel()
 	name := func(server, tool string) string {
@@ -223,7 +223,7 @@ func TestExplain(t *testing.T) {
 			RequiresConfirmation: annotation.Yes, OpenWorld: annotation.Yes,
 			Evidence: []annotation.Evidence{{Field: annotation.RequiresConfirmation, Value: "yes", Source: annotation.Inferred, Word: "send", Place: "leads the name"}},
 		}},
-		{"xyzzy", annotation.Annotations{Title: "A title says nothing"}},
+		{"xyzzy", annotation.Annotations{Title: "A title does not count"}},
 	} {
 		tool := &middleware.Tool{Server: "files", Definition: &mcp.Tool{Name: c.name}, Annotations: c.a}
 		b.WriteString(tool.Explain() + "\n")

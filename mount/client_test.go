@@ -25,7 +25,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func TestClientGivesTheChainToWhoeverCalls(t *testing.T) {
+func TestClientCallsGoThroughTheChain(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		t.Run("a read is remembered", func(t *testing.T) {
 			m := newMounted(t, version, hitl.Denied)
@@ -219,7 +219,7 @@ func TestChainOverAMountedClient(t *testing.T) {
 				}
 			})
 		}
-		t.Run("a no further in is a no", func(t *testing.T) {
+		t.Run("an inner denial denies", func(t *testing.T) {
 			m := newMounted(t, version, hitl.Denied)
 			if err := m.tools.Override("files", "update_file", destructive); err != nil {
 				t.Fatal(err)
@@ -355,7 +355,7 @@ func TestErrorsBeneathAClientSayWhetherTheCallWasSent(t *testing.T) {
 		if _, err = cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_file"}); !middleware.NotSent(err) {
 			t.Errorf("connection refused: got %v, want not sent", err)
 		}
-		// A catalogue that calls through this client hears the same.
+		// A catalog that calls through this client gets the same.
 		tool, _ := tools.Lookup("files", "delete_file")
 		if _, err = safely(tools).CallTool(mcptest.Context(t), middleware.Call{Tool: tool}); !middleware.NotSent(err) || errors.As(err, &lost) {
 			t.Errorf("through the catalogue: got %v, want not sent", err)
@@ -397,7 +397,7 @@ func TestMiddlewareThatAnswersNothingIsAnError(t *testing.T) {
 	})
 }
 
-// What panics while the chain is made leaves no way past it.
+// A panic while the chain is made leaves no way past it.
 func TestNoCallGoesPastAChainThatCouldNotBeMade(t *testing.T) {
 	broken := func(middleware.ToolCaller) middleware.ToolCaller { panic("not ready") }
 	for name, chainFor := range map[string]func(*mcp.ClientSession) (string, middleware.Middleware){
@@ -429,14 +429,13 @@ func TestNoCallGoesPastAChainThatCouldNotBeMade(t *testing.T) {
 				t.Errorf("the first: %v", err)
 			}
 			if err := call(); !middleware.NotSent(err) || !strings.Contains(err.Error(), "panics") {
-				t.Errorf("the second: got %v, want a refusal that says what to look at", err)
+				t.Errorf("the second: got %v, want a refusal that names what to look at", err)
 			}
 		})
 	}
 }
 
-// What a chain answers by itself may be shared with other callers, and the SDK
-// must not write into it.
+// The chain's own results may be shared with other callers, and the SDK must not write into them.
 func TestConcurrentCallsOfOneAnswer(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		m, ctx := newMounted(t, version, hitl.Denied), mcptest.Context(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// withDeep are two tools, between which stands one whose schema is nested in as many levels.
+// withDeep returns two tools, and between them one with a schema that is nested in as many levels.
 func withDeep(levels int) []string {
 	return []string{
 		untyped[0],
@@ -36,7 +36,7 @@ func TestDeepSchemaTakesNoListAway(t *testing.T) {
 		"a process":      func(t *testing.T, _ string) mcp.Transport { return mcptest.ChildTransport(t, "deep") },
 	}
 	for name, way := range ways {
-		if name != "memory" { // of which nobody sees the bytes
+		if name != "memory" { // without visible bytes
 			all[name] = func(t *testing.T, version string) mcp.Transport { return way(t, version, always(withDeep(9000))) }
 		}
 	}

@@ -21,7 +21,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// counter is a server that holds one number: every tool whose name begins with "add" raises it, the others return it.
+// counter is a server that holds one number: every tool with a name that begins with "add" raises it, the
+// others return it.
 func counter(n *atomic.Int64, tools ...*mcp.Tool) *mcp.Server {
 	server := mcptest.New()
 	for _, tool := range tools {
@@ -52,7 +53,7 @@ func TestPollSeesTheEndOfAJob(t *testing.T) {
 		caller := chain.Standard{Cache: cache.New(cache.Options{})}.Then(tools)
 		for _, want := range []string{"get_job_status sentinel-0", "get_ticket sentinel-0", "", "get_job_status sentinel-1", "get_ticket sentinel-0"} {
 			if want == "" {
-				n.Add(1) // nobody tells the host
+				n.Add(1) // the host is not notified
 				continue
 			}
 			name, want, _ := strings.Cut(want, " ")
@@ -99,7 +100,6 @@ func TestSecretsAreNotKept(t *testing.T) {
 	}
 }
 
-// A spy counts what is looked for.
 type spy struct {
 	*cache.Memory
 

@@ -30,7 +30,7 @@ func status(code int, retryAfter string) hostile {
 	}
 }
 
-// says answers 200 with a body in which ID stands for the id of the call.
+// says answers 200 with a body; it replaces ID by the id of the call.
 func says(contentType, body string) hostile {
 	return func(w http.ResponseWriter, _ *http.Request, id []byte) {
 		w.Header().Set("Content-Type", contentType)

@@ -56,8 +56,8 @@ func end(res *mcp.CallToolResult, err error) string {
 	return "failed"
 }
 
-// A trial is one way in which a server misbehaves once, and what must come of it.
-// Executed is how often the server got the call, whole.
+// A trial is one misbehaviour of a server, and the outcome that must follow. Executed is how often
+// the server got the call, whole.
 type trial struct {
 	name         string
 	write        string // the end of a dangerous call that a person allowed
@@ -166,7 +166,7 @@ func TestHostilePipe(t *testing.T) {
 		{trial{"B121 a value nested 100,000 deep", "unknown", 1, "not sent", 1, true}, func(p *peer, r request) {
 			p.Reply(r, `{"resultType":"complete","content":[],"structuredContent":{"a":`+nested(100_000)+`}}`)
 		}},
-		{trial{"a request that nobody knows, and then the answer", "answered", 1, "answered", 1, false}, func(p *peer, r request) {
+		{trial{"an unknown request, and then the answer", "answered", 1, "answered", 1, false}, func(p *peer, r request) {
 			p.Write(`{"jsonrpc":"2.0","id":77,"method":"nuclear/launch","params":{}}`)
 			p.Reply(r, fine)
 		}},

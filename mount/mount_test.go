@@ -100,7 +100,6 @@ func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
 	}
 }
 
-// panics returns what f panics with.
 func panics(f func()) (text string) {
 	defer func() { text = fmt.Sprint(recover()) }()
 	f()
@@ -262,7 +261,7 @@ func TestClassWrittenOnTheCallBuysNothing(t *testing.T) {
 	b.want(t)
 }
 
-func TestDangerousCallRunsOnceForOneYes(t *testing.T) {
+func TestDangerousCallRunsOncePerApproval(t *testing.T) {
 	b, yes := newBackend(), &person{says: hitl.Approved}
 	var inner middleware.ToolCaller
 	twice := func(next middleware.ToolCaller) middleware.ToolCaller {
@@ -284,8 +283,7 @@ func TestDangerousCallRunsOnceForOneYes(t *testing.T) {
 	b.want(t, "delete_file{}")
 }
 
-// A mounted is a client with a chain beneath, a session of it, and what stands
-// behind and beside.
+// A mounted is a client with a chain beneath, a session of it, and its surroundings.
 type mounted struct {
 	*backend
 	*person

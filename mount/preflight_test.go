@@ -22,7 +22,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// An approver gives the answers of the test in turn, and a no after them.
+// An approver gives the answers of the test in turn, and then denies.
 type approver struct {
 	mu      sync.Mutex
 	asked   []string
@@ -139,7 +139,7 @@ func TestACallIsAsDangerousAsItsArguments(t *testing.T) {
 	}
 }
 
-// A server that lies gains nothing while nobody trusts it.
+// A lying server gains nothing while it is untrusted.
 func TestALiarGainsNothing(t *testing.T) {
 	t.Parallel()
 	for _, f := range wireForms {
@@ -162,7 +162,7 @@ func TestALiarGainsNothing(t *testing.T) {
 					}
 				}
 				liar.want(t)
-				if got := sent.count(f.method); got != 0 { // nothing that it says could matter
+				if got := sent.count(f.method); got != 0 { // its answer cannot matter
 					t.Errorf("%s was sent %d times", f.method, got)
 				}
 			})
@@ -170,8 +170,7 @@ func TestALiarGainsNothing(t *testing.T) {
 	}
 }
 
-// With an untrusted server whose answer is sterner than what its name gives away, the
-// answer counts.
+// If an untrusted server's answer is stricter than the inferred class, the answer counts.
 func TestAnUntrustedAnswerRaises(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
@@ -227,7 +226,7 @@ func TestTheCallsClassReachesMemory(t *testing.T) {
 		}
 	}
 	server.want(t, `filesystem{"operation":"read"}`, `filesystem{"operation":"append"}`, `filesystem{"operation":"read"}`)
-	server.wantAsked(t, 5) // a remembered result is no remembered answer
+	server.wantAsked(t, 5) // a cached result is not a cached answer
 	person.want(t)
 }
 

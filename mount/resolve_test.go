@@ -34,8 +34,8 @@ type result struct {
 
 const extension = "io.modelcontextprotocol/tool-resolution"
 
-// foreign returns a server that is not ours. What it announces and how its tool is
-// marked is the test's; answer is nil where it knows no tools/resolve.
+// foreign returns a server that is not ours. The test sets its capabilities and its tool's mark;
+// answer is nil if it does not support tools/resolve.
 func foreign(t testing.TB, settings, mark any, answer func(*params) (*result, error)) *mcp.Server {
 	t.Helper()
 	caps := &mcp.ServerCapabilities{}
@@ -63,7 +63,7 @@ func foreign(t testing.TB, settings, mark any, answer func(*params) (*result, er
 
 var resolvable = map[string]any{"resolvable": true}
 
-func TestOnlyWhoOfferedIsAsked(t *testing.T) {
+func TestOnlyOfferingServersAreAsked(t *testing.T) {
 	t.Parallel()
 	empty := map[string]any{}
 	for _, tt := range []struct {
@@ -113,7 +113,7 @@ func TestOnlyWhoOfferedIsAsked(t *testing.T) {
 	}
 }
 
-func TestWhatAFailedQuestionTells(t *testing.T) {
+func TestFailedRequestsAreExplained(t *testing.T) {
 	t.Parallel()
 	code := func(c int64) func(*params) (*result, error) {
 		return func(*params) (*result, error) { return nil, &jsonrpc.Error{Code: c, Message: "because"} }
@@ -170,7 +170,7 @@ func TestWhatAFailedQuestionTells(t *testing.T) {
 	}
 }
 
-// What is asked is the name and the exact arguments; none are {}.
+// The request has the name and the exact arguments; without arguments {}.
 func TestTheQuestionHasTheCallsOwnArguments(t *testing.T) {
 	t.Parallel()
 	for arguments, want := range map[string]string{

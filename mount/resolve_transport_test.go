@@ -45,7 +45,7 @@ func TestTransportMarksWhatIsResolved(t *testing.T) {
 		{"an error in JSON-RPC", asked, "application/json", `{"error":{"code":1},"id":1}`, 200, "", false},
 		{"not JSON", asked, "application/json", "<html>", 200, "", false},
 		{"empty", asked, "application/json", "", 200, "", false},
-		{"too long to look at, where nobody looks", `{"method":"tools/call"}`, "application/json", long, 200, "", false},
+		{"too long to read, at a place that is not read", `{"method":"tools/call"}`, "application/json", long, 200, "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +87,7 @@ func TestTransportMarksWhatIsResolved(t *testing.T) {
 	}
 }
 
-func TestTransportHandsOnWhatFails(t *testing.T) {
+func TestTransportPassesOnFailures(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for name, base := range map[string]roundTrip{

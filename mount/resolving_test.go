@@ -37,8 +37,8 @@ func brief(a annotation.Annotations) string {
 	return b.String()
 }
 
-// The tools whose arguments decide, as their server sees them: what each value of the
-// argument means. Any other value is as bad as it gets.
+// The tools with deciding arguments, as their server sees them: what each value of the argument
+// means. Any other value is as bad as it gets.
 var resolvingTools = map[string]struct {
 	argument string
 	worst    string
@@ -49,15 +49,15 @@ var resolvingTools = map[string]struct {
 	"github_api":   {"method", "nyny", map[string]string{"GET": "ynyy", "POST": "nnny", "DELETE": "nyyy"}},
 }
 
-// A resolving server executes whatever it is told and records it.
+// A resolving server executes every call and records it.
 type resolving struct {
 	*backend
 
 	asked []string // guarded by the backend's mutex
 }
 
-// newResolving returns a server of ours that answers about its tools. lie, where it
-// is not nil, is what it says instead, as a server that lies does.
+// newResolving returns a server of ours that answers about its tools. lie, unless nil, is the
+// answer of a lying server instead.
 func newResolving(lie func(argument string) string) *resolving {
 	r := &resolving{backend: &backend{server: mcptest.New()}}
 	var all []serve.Resolvable
@@ -131,7 +131,7 @@ func (f wireForm) hidden(raw []byte) []byte {
 	return raw
 }
 
-// sniffer is a transport on which a test sees what goes out and changes what comes in.
+// sniffer is a transport that lets a test see sent messages and change received ones.
 type sniffer struct {
 	mcp.Transport
 	form wireForm
@@ -260,8 +260,8 @@ func definitionOf(t testing.TB, cs *mcp.ClientSession, name string) *middleware.
 	return nil
 }
 
-// Each of our examples answers as its table says: over every form and every way.
-func TestAServerSaysWhatACallWouldDo(t *testing.T) {
+// Each of our examples answers as in its table: over every form and every way.
+func TestAServerResolvesACall(t *testing.T) {
 	t.Parallel()
 	for _, f := range wireForms {
 		for _, w := range wireWays {

@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The server is busy. The error says so, and when to come back.
+// The server is busy. The error reports it, and when to retry.
 func ExampleRoundTripper() {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newBackend().server }, nil)
 	busy := false
@@ -53,8 +53,8 @@ func ExampleRoundTripper() {
 	// come back in: 30s
 }
 
-// What certainly did not arrive is still sent again, with and without a header
-// that promises idempotence.
+// A request that certainly did not arrive is still sent again, with and without a header that
+// promises idempotence.
 func TestRoundTripperLetsTheHarmlessReplayPass(t *testing.T) {
 	var asked int
 	base := transport(func(r *http.Request) (*http.Response, error) {
@@ -101,7 +101,7 @@ func TestB133RetryAfterOverHTTPPacesTheChain(t *testing.T) {
 			_, err := caller.CallTool(ctx, middleware.Call{Tool: unclassed(t, "srv", "list_notes")})
 			after, ok := middleware.RetryAfter(err)
 			if err == nil || !ok || after != 80*time.Second {
-				t.Errorf("got %v, want an error that says 80 s", err)
+				t.Errorf("got %v, want an error with 80 s", err)
 			}
 			if took := time.Since(began); took > 60*time.Second || executed() > 1 {
 				t.Errorf("it took %v and %d executions, want the error at once", took, executed())

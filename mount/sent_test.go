@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// shown is a person who agrees and keeps the bytes that were shown.
+// shown is a person that approves and keeps the bytes that were shown.
 type shown struct{ arguments json.RawMessage }
 
 func (s *shown) Confirm(_ context.Context, r hitl.Request) (hitl.Decision, error) {
@@ -26,10 +26,9 @@ func (s *shown) Confirm(_ context.Context, r hitl.Request) (hitl.Decision, error
 	return hitl.Decision{Verdict: hitl.Approved}, nil
 }
 
-// What reaches the server over a real session means exactly what the person
-// approved, which are exactly the bytes that the caller gave; and two reads that
-// mean the same are one.
-func TestWhatIsSentIsWhatWasApproved(t *testing.T) {
+// The call that reaches the server over a real session means exactly what the person approved,
+// which are exactly the bytes of the caller; and two reads that mean the same are one.
+func TestSentCallEqualsTheApprovedOne(t *testing.T) {
 	for name, connect := range map[string]func(t *testing.T, server *mcp.Server, version string) *mcp.ClientSession{
 		"in memory": func(t *testing.T, server *mcp.Server, version string) *mcp.ClientSession {
 			return mcptest.ConnectVersion(t, server, nil, version)

@@ -92,7 +92,7 @@ func TestCostOfACutIsLinear(t *testing.T) {
 		one, ten := cost(1), cost(10)
 		nanoseconds, moreNanoseconds := math.Inf(1), math.Inf(1)
 		var bytes, moreBytes float64
-		// The least of three, or of more where the machine stands still meanwhile.
+		// The least of three, or of more if the machine is busy.
 		for try := 0; try < 3 || try < 30 && moreNanoseconds > 60*nanoseconds; try++ {
 			var took, tookMore float64
 			bytes, took = one()

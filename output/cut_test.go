@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What a schema needs stays, and what may be cut makes room for it.
+// Members that a schema requires stay, and the others are cut for them.
 func TestCutKeepsToTheSchema(t *testing.T) {
 	t.Parallel()
 	many := map[string]any{"zz_total": 5000}
@@ -53,7 +53,7 @@ func TestCutKeepsToTheSchema(t *testing.T) {
 			func(got map[string]any) bool { return len(got) == 500 },
 		},
 		{
-			"two lists share the room", "",
+			"two lists share the limit", "",
 			map[string]any{"a": rows(100, 500), "b": rows(100, 500), "total": 200},
 			func(got map[string]any) bool {
 				return len(got["a"].([]any)) > 10 && len(got["b"].([]any)) > 10 && got["total"] == 200.0
@@ -65,7 +65,7 @@ func TestCutKeepsToTheSchema(t *testing.T) {
 			func(got map[string]any) bool { return got["note"] == "short" },
 		},
 		{
-			"meta.truncated has a place where there is no schema", "",
+			"meta.truncated has a place without a schema", "",
 			map[string]any{"data": rows(300, 500)},
 			func(got map[string]any) bool { return got["meta"].(map[string]any)["truncated"] == true },
 		},
@@ -99,7 +99,7 @@ func TestCutKeepsToTheSchema(t *testing.T) {
 	})
 }
 
-// What is said twice is cut once and left out once.
+// A repeated text is cut once and left out once.
 func TestTextThatIsThereTwiceIsShownOnce(t *testing.T) {
 	t.Parallel()
 	given := structured(t, map[string]any{"data": rows(300, 500)})
@@ -159,8 +159,8 @@ func TestLimitCountsCharacters(t *testing.T) {
 	}
 }
 
-// Many contents share the room; short ones stay, the first ones before the last.
-func TestPartsShareTheRoom(t *testing.T) {
+// Many contents share the limit; short ones stay, the first ones before the last.
+func TestPartsShareTheLimit(t *testing.T) {
 	t.Parallel()
 	read := listing(t, "", annotation.ReadOnly())
 	long := strings.Repeat("long ", 10_000)

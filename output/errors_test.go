@@ -47,7 +47,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// secret stands for what must not leave the host.
+// secret is a text that must not leave the host.
 const secret = "postgres://admin:hunter2@10.0.0.7/crm at /srv/app/db.go:42"
 
 var errInside = errors.New("dial " + secret)
@@ -63,8 +63,8 @@ func (f *fact) Refused() bool             { return f.refused }
 func (f *fact) Permanent() bool           { return f.permanent }
 func (f *fact) RetryAfter() time.Duration { return f.after }
 
-// An error becomes a result that tells the model what it can do, and nothing of the
-// inside; the log has the cause.
+// An error becomes a result with the next step for the model, and no internal details; the log has
+// the cause.
 func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 	t.Parallel()
 	read, pay := listing(t, "", annotation.ReadOnly()), listing(t, "", annotation.Destructive())
@@ -84,7 +84,7 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 		{"not sent", pay, &fact{notSent: true}, failed + " Nothing has happened: the call did not leave."},
 		{"turned away", pay, &fact{refused: true, after: 1500 * time.Millisecond}, failed + " Nothing has happened: the server turned the call away. It is of no use to try again within 2s."},
 		{"final", pay, &fact{permanent: true}, failed + " The same call would only fail again."},
-		{"a no with guidance", pay, &hitl.DeniedError{Tool: pay, Reason: "archive it instead", By: "root@10.0.0.7"}, "crm__list was not called. The user said no: archive it instead"},
+		{"a denial with guidance", pay, &hitl.DeniedError{Tool: pay, Reason: "archive it instead", By: "root@10.0.0.7"}, "crm__list was not called. The user said no: archive it instead"},
 		{"a no", pay, &hitl.DeniedError{Tool: pay}, "crm__list was not called. The user said no; do not call it again, ask what to do instead."},
 		{"nobody answered", pay, &hitl.DeniedError{Tool: pay, Err: errInside}, "crm__list was not called: it was not approved, and no question about it is open. Tell the user, and call it again only if they ask for it."},
 		{"refused by the guard", pay, &guard.RefusedError{Tool: pay, Reason: secret, Err: errInside}, "crm__list was not called: it needs a person's agreement, and there is none. Do not call it again; tell the user, or choose a tool that only reads."},
@@ -96,7 +96,7 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 		{"a server in trouble", read, &retry.ExhaustedError{Tool: read, Attempts: 1, OverBudget: true, Err: errInside}, "crm__list failed, and so do too many calls of its server. Leave that server alone for a while, or tell the user."},
 		{"a tool that is gone", read, &catalog.UnknownToolError{Server: "crm", Tool: "list"}, "There is no such tool any more. Choose one from the list of tools."},
 		{"a tool that has changed", read, &catalog.ChangedError{Tool: read}, "crm__list was not called: what it does or takes has changed since it was listed. Look it up again before you use it."},
-		{"a tool that nobody accepted", read, &pins.NotAcceptedError{}, "The tool was not called: it is new or has changed, and the host has not accepted it yet. Use another tool, or tell the user."},
+		{"an unaccepted tool", read, &pins.NotAcceptedError{}, "The tool was not called: it is new or has changed, and the host has not accepted it yet. Use another tool, or tell the user."},
 		{"arguments that no scope covers", read, &catalog.NotCoveredError{Tool: read}, "crm__list was not called: with these arguments it is more than this user may do. Choose other arguments, or tell the user that a permission is missing."},
 		{"no replica for now", read, &route.NoReplicaError{Tool: read, Excluded: []route.Excluded{{Replica: "10.0.0.7"}}, After: time.Second}, "crm__list was not called: its server cannot take the call now. Call it again in 1s, or do something else first."},
 		{"no replica at all", read, &route.NoReplicaError{Tool: read, Excluded: []route.Excluded{{Replica: "10.0.0.7"}}}, "crm__list was not called: its server cannot take the call now. Use another tool, or tell the user."},
@@ -115,7 +115,7 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 				t.Errorf("IsError %v\n got  %s\n want %s", res.IsError, said(res), tt.want)
 			}
 			if strings.Contains(encoded(t, res), "hunter2") || strings.Contains(encoded(t, res), "10.0.0.7") {
-				t.Errorf("the inside is told: %s", encoded(t, res))
+				t.Errorf("internal details are shown: %s", encoded(t, res))
 			}
 			if tt.err != nil && strings.Contains(tt.err.Error(), "hunter2") && !strings.Contains(log.String(), "10.0.0.7") {
 				t.Errorf("the log does not have the cause: %s", log.String())
@@ -128,7 +128,7 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 }
 
 // The arguments of a call are refused further in, in words that the model can use.
-func TestModelIsToldWhatIsWrongWithItsArguments(t *testing.T) {
+func TestModelReadsTheFaultsOfItsArguments(t *testing.T) {
 	t.Parallel()
 	pay := listing(t, "", annotation.Destructive())
 	c := chain.New(output.New(output.Options{}), hitl.New(nil, hitl.Options{})).Then(answering(&mcp.CallToolResult{}))
@@ -177,7 +177,7 @@ func TestPanicsBecomeResultsWithoutInternals(t *testing.T) {
 				t.Errorf("IsError %v\n got  %s\n want %s…", res.IsError, said(res), tt.want)
 			}
 			if strings.Contains(encoded(t, res), "hunter2") {
-				t.Errorf("the inside is told: %s", encoded(t, res))
+				t.Errorf("internal details are shown: %s", encoded(t, res))
 			}
 			if !strings.Contains(log.String(), "10.0.0.7") || strings.Contains(log.String(), "hunter2") {
 				t.Errorf("the log does not have the cause, or has its password: %s", log.String())
@@ -202,14 +202,14 @@ func TestFallbackIsTheHosts(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := said(show(t, opts, nil, failing(&fact{permanent: true}))); !strings.Contains(got, " failed. Try other arguments") {
-		t.Errorf("got %q, want the default where the host says nothing", got)
+		t.Errorf("got %q, want the default without a text of the host", got)
 	}
 	if got := said(show(t, opts, read, failing(&hitl.DeniedError{Tool: read, Reason: "not today"}))); !strings.Contains(got, "not today") {
 		t.Errorf("the fallback hides the guidance: %q", got)
 	}
 }
 
-// Where nobody waits for a result any more, the error is the answer.
+// If the caller no longer waits for a result, the error is returned.
 func TestEndOfTheContextIsReturned(t *testing.T) {
 	t.Parallel()
 	pay := listing(t, "", annotation.Destructive())
@@ -223,11 +223,11 @@ func TestEndOfTheContextIsReturned(t *testing.T) {
 		t.Errorf("got %v and %v, want the context's error", res, err)
 	}
 	if got := middleware.ForModel(err); got != "look" {
-		t.Errorf("the error says %q to a model", got)
+		t.Errorf("the error has %q for a model", got)
 	}
 }
 
-// A tool that nobody classed before the chain is of the class that it got there.
+// A tool that was unclassified before the chain has the class that it got there.
 func TestClassIsTheOneFurtherIn(t *testing.T) {
 	t.Parallel()
 	unclassed, read := listing(t, "", annotation.Annotations{}), listing(t, "", annotation.ReadOnly())
@@ -247,8 +247,7 @@ func TestClassIsTheOneFurtherIn(t *testing.T) {
 	}
 }
 
-// What the tool itself says of its failure is for the model, and no longer than any
-// other answer.
+// A tool's own error text is for the model, and has the same limit as any other answer.
 func TestReportedFailureStays(t *testing.T) {
 	t.Parallel()
 	promises := listing(t, `{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`, annotation.ReadOnly())

@@ -43,7 +43,7 @@ func ExampleNew() {
 	// true crm__get_customer failed. Try other arguments or another tool, or tell the user that it does not work.
 }
 
-// What a server lists, as the model should see it.
+// A server's list, as the model should see it.
 func ExampleResources() {
 	listed := []*mcp.Resource{
 		{URI: "doc:trivia", Annotations: annotation.Content{Priority: new(0.1)}.MCP()},

@@ -16,7 +16,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// limit is the default.
 const limit = 25_000
 
 func listing(tb testing.TB, schema string, a annotation.Annotations) *middleware.Tool {
@@ -52,7 +51,6 @@ func ask(tb testing.TB, caller middleware.ToolCaller, call middleware.Call) *mcp
 	return res
 }
 
-// texts returns the texts of a result.
 func texts(res *mcp.CallToolResult) []string {
 	var all []string
 	for _, c := range res.Content {
@@ -74,7 +72,6 @@ func characters(res *mcp.CallToolResult) int {
 
 func content(text string) *mcp.TextContent { return &mcp.TextContent{Text: text} }
 
-// decoded reads JSON or fails the test.
 func decoded[T any](tb testing.TB, text string) T {
 	tb.Helper()
 	var v T
@@ -93,7 +90,7 @@ func encoded(tb testing.TB, v any) string {
 	return string(raw)
 }
 
-// structured is a result whose structured content is written out as its text too.
+// structured is a result with structured content that its text repeats.
 func structured(tb testing.TB, v any) *mcp.CallToolResult {
 	tb.Helper()
 	raw := encoded(tb, v)

@@ -49,8 +49,7 @@ func TestCursorComesBack(t *testing.T) {
 	}
 }
 
-// What says how to go on is not cut, has room for the longest that may stand there, and
-// says in the end what is true.
+// The paging text is not cut, has space for the longest one, and is true in the end.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	p := newPager("s/t", Paging{Rows: "", Next: "/next", More: "/more", Cursor: "cursor"})

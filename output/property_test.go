@@ -48,8 +48,8 @@ func anyValue(depth int) *rapid.Generator[any] {
 	})
 }
 
-// Whatever an answer holds, what is shown of it is valid JSON and no longer than the
-// limit, or it is an error that says that it is too long.
+// Of any answer, the shown part is valid JSON within the limit, or it is an error that reports the
+// length.
 func TestWhateverIsShownFits(t *testing.T) {
 	t.Parallel()
 	read := listing(t, "", annotation.ReadOnly())
@@ -96,7 +96,7 @@ func TestWhateverIsShownFits(t *testing.T) {
 		}
 		for _, c := range got.Content {
 			if text, ok := c.(*mcp.TextContent); ok && !utf8.ValidString(text.Text) {
-				rt.Fatalf("%q is no UTF-8", text.Text)
+				rt.Fatalf("%q is not UTF-8", text.Text)
 			}
 		}
 	})

@@ -13,9 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A server of ours declares whom its resources are for, how much they matter and how
-// old they are; a host reads them over a session, as the model and as the user see
-// them.
+// A server of ours declares the audience, the priority and the age of its resources; a host reads
+// them over a session, as the model and as the user see them.
 func TestResourcesAsListed(t *testing.T) {
 	t.Parallel()
 	audience := func(roles ...mcp.Role) annotation.Content { return annotation.Content{Audience: roles} }
@@ -34,7 +33,7 @@ func TestResourcesAsListed(t *testing.T) {
 		"doc:trivia":      matters(audience(user), 0.3),           // people may skip it
 		"doc:everyone":    {},                                     // for both, at the middle
 		"doc:both":        matters(audience(user, assistant), .6), // for both, as said
-		"doc:last":        matters(audience(), 0),                 // a priority of 0 is no missing one
+		"doc:last":        matters(audience(), 0),                 // a priority of 0 is not a missing one
 		"doc:dated-notes": {LastModified: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 	} {
 		server.AddResource(&mcp.Resource{URI: uri, Name: uri, Annotations: c.MCP()}, noBody)

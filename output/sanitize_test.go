@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What the output schema does not name does not reach the model, at any depth.
+// A field outside the output schema does not reach the model, at any depth.
 func TestFieldsOutsideTheSchemaAreStripped(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -80,7 +80,7 @@ func TestFieldsOutsideTheSchemaAreStripped(t *testing.T) {
 			"of the values of a map", `{"additionalProperties":{"properties":{"id":{}},"type":"object"}}`,
 			`{"k":{"id":1,"n":1}}`, `{"k":{"id":1}}`,
 		},
-		{"a place of which nothing is said stays", `{"properties":{"any":{},"open":true,"o":{"type":"object"}}}`, `{"any":{"n":1},"open":[{"n":1}],"o":{"n":1}}`, ""},
+		{"a place without a schema stays", `{"properties":{"any":{},"open":true,"o":{"type":"object"}}}`, `{"any":{"n":1},"open":[{"n":1}],"o":{"n":1}}`, ""},
 		{"an object of anything stays", `{"type":"object","additionalProperties":true}`, `{"n":1}`, ""},
 		{"a schema without names stays", `{"type":"object"}`, `{"n":{"m":1}}`, ""},
 		{"a large number keeps its digits", `{"properties":{"id":{"type":"integer"}}}`, `{"id":12345678901234567890}`, ""},
@@ -135,11 +135,11 @@ func TestWhatCannotBeCheckedIsWithheld(t *testing.T) {
 		{"half a JSON text", schema, &mcp.CallToolResult{Content: []mcp.Content{content(`{"id":1,"hunter2":`)}}, withheld + "is not what its output schema promises"},
 		{"nothing", schema, &mcp.CallToolResult{}, withheld + "is not what its output schema promises"},
 		{"a number past all bounds", schema, &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"id":1e999999999}`)}, withheld + "cannot be read"},
-		{"structured content that is no JSON", schema, &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"id":`)}, withheld + "cannot be read"},
+		{"structured content that is not JSON", schema, &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"id":`)}, withheld + "cannot be read"},
 		{"a schema that refers elsewhere", `{"$ref":"https://example.com/s.json"}`, structured(t, map[string]any{"id": 1}), withheld + "cannot be checked"},
 		{"a schema that goes in a circle", `{"$ref":"#"}`, structured(t, map[string]any{"id": 1}), withheld + "cannot be checked"},
-		{"a schema that is none", `{"type":"object","properties":7}`, structured(t, map[string]any{"id": 1}), withheld + "cannot be checked"},
-		{"a pattern that is none", `{"patternProperties":{"(":{}}}`, structured(t, map[string]any{"id": 1}), withheld + "cannot be checked"},
+		{"a malformed schema", `{"type":"object","properties":7}`, structured(t, map[string]any{"id": 1}), withheld + "cannot be checked"},
+		{"a malformed pattern", `{"patternProperties":{"(":{}}}`, structured(t, map[string]any{"id": 1}), withheld + "cannot be checked"},
 		{"false", `false`, structured(t, map[string]any{"id": 1}), withheld + "is not what its output schema promises"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestWhatCannotBeCheckedIsWithheld(t *testing.T) {
 				t.Errorf("IsError %v\n got  %s\n want %s…", res.IsError, said(res), tt.want)
 			}
 			if all := encoded(t, res) + log.String(); strings.Contains(all, "hunter2") {
-				t.Errorf("what was withheld is told: %s", all)
+				t.Errorf("withheld content is shown: %s", all)
 			}
 		})
 	}

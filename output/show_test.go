@@ -204,8 +204,8 @@ func TestReadingOnLosesNoRow(t *testing.T) {
 	}
 }
 
-// What is cut says so: in meta.truncated, in _meta and in words, with how to go on.
-func TestCutAnswerSaysSo(t *testing.T) {
+// A cut result is marked: in meta.truncated, in _meta and in words, with how to go on.
+func TestCutAnswerIsMarked(t *testing.T) {
 	t.Parallel()
 	var calls int
 	executor, listed := lister(t, rows(300, 1300), &calls)
@@ -236,7 +236,7 @@ func TestCutAnswerSaysSo(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if page.Meta.HasNextPage || page.Meta.Cursor != nil {
-		t.Errorf("a page of a tool whose paging is not known was given a cursor: %+v", page.Meta)
+		t.Errorf("a page of a tool with unknown paging got a cursor: %+v", page.Meta)
 	}
 }
 
@@ -272,8 +272,8 @@ func TestCursorOfTheToolStaysWhereNoRowIsCut(t *testing.T) {
 	}
 }
 
-// A cursor of ours is for a tool that only reads, and one that was changed is told
-// from one of the tool's.
+// A cursor of ours is for a tool that only reads, and a changed one is distinguished from one of
+// the tool's.
 func TestCursorIsOnlyForReads(t *testing.T) {
 	t.Parallel()
 	paging := map[string]output.Paging{"crm/list": {Rows: "/data", Next: "/next", Cursor: "cursor"}}

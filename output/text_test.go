@@ -20,20 +20,20 @@ func TestTextHoldsEverythingThatAModelCanRead(t *testing.T) {
 		structured any
 		want       string
 	}{
-		"a text":                       {[]mcp.Content{say("plain")}, nil, "plain"},
-		"two":                          {[]mcp.Content{say("a"), say("b")}, nil, "a\nb"},
-		"nothing":                      {nil, nil, ""},
-		"structured alone":             {nil, map[string]any{"n": 1}, `{"n":1}`},
-		"structured beside a text":     {[]mcp.Content{say("read")}, map[string]any{"n": 1}, "read\n{\"n\":1}"},
-		"structured, said already":     {[]mcp.Content{say(`{ "n": 1 }`)}, map[string]any{"n": 1}, `{ "n": 1 }`},
-		"said already, in bytes":       {[]mcp.Content{say(`{"n":1}`)}, json.RawMessage(`{"n":1}`), `{"n":1}`},
-		"structured that is no JSON":   {[]mcp.Content{say("a")}, func() {}, "a\n[structured content that cannot be written as JSON]"},
-		"an image":                     {[]mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: make([]byte, 7)}}, nil, "[an image, image/png, 7 bytes; it is not shown]"},
-		"a sound":                      {[]mcp.Content{&mcp.AudioContent{MIMEType: "audio/wav", Data: make([]byte, 7)}}, nil, "[a sound, audio/wav, 7 bytes; it is not played]"},
-		"a link":                       {[]mcp.Content{&mcp.ResourceLink{URI: "file:///a", Description: "the file"}}, nil, "[a resource: file:///a the file]"},
-		"a resource with text":         {[]mcp.Content{&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a", Text: "in it"}}}, nil, "in it"},
-		"a resource without":           {[]mcp.Content{&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a", MIMEType: "x/y", Blob: []byte("abc")}}}, nil, "[a resource: file:///a, x/y, 3 bytes; it is not shown]"},
-		"a resource that is not there": {[]mcp.Content{&mcp.EmbeddedResource{}, say("b")}, nil, "b"},
+		"a text":                              {[]mcp.Content{say("plain")}, nil, "plain"},
+		"two":                                 {[]mcp.Content{say("a"), say("b")}, nil, "a\nb"},
+		"nothing":                             {nil, nil, ""},
+		"structured alone":                    {nil, map[string]any{"n": 1}, `{"n":1}`},
+		"structured beside a text":            {[]mcp.Content{say("read")}, map[string]any{"n": 1}, "read\n{\"n\":1}"},
+		"structured, said already":            {[]mcp.Content{say(`{ "n": 1 }`)}, map[string]any{"n": 1}, `{ "n": 1 }`},
+		"said already, in bytes":              {[]mcp.Content{say(`{"n":1}`)}, json.RawMessage(`{"n":1}`), `{"n":1}`},
+		"structured content that is not JSON": {[]mcp.Content{say("a")}, func() {}, "a\n[structured content that cannot be written as JSON]"},
+		"an image":                            {[]mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: make([]byte, 7)}}, nil, "[an image, image/png, 7 bytes; it is not shown]"},
+		"a sound":                             {[]mcp.Content{&mcp.AudioContent{MIMEType: "audio/wav", Data: make([]byte, 7)}}, nil, "[a sound, audio/wav, 7 bytes; it is not played]"},
+		"a link":                              {[]mcp.Content{&mcp.ResourceLink{URI: "file:///a", Description: "the file"}}, nil, "[a resource: file:///a the file]"},
+		"a resource with text":                {[]mcp.Content{&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a", Text: "in it"}}}, nil, "in it"},
+		"a resource without":                  {[]mcp.Content{&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a", MIMEType: "x/y", Blob: []byte("abc")}}}, nil, "[a resource: file:///a, x/y, 3 bytes; it is not shown]"},
+		"a resource that is not there":        {[]mcp.Content{&mcp.EmbeddedResource{}, say("b")}, nil, "b"},
 	} {
 		if got := output.Text(&mcp.CallToolResult{Content: c.contents, StructuredContent: c.structured}); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
@@ -44,8 +44,8 @@ func TestTextHoldsEverythingThatAModelCanRead(t *testing.T) {
 	}
 }
 
-// What the middleware tells a model of an error, Failure tells of the same one.
-func TestFailureSaysWhatTheMiddlewareSays(t *testing.T) {
+// Failure returns the text that the middleware gives a model for the same error.
+func TestFailureMatchesTheMiddleware(t *testing.T) {
 	t.Parallel()
 	errInside := errors.New("dial tcp 10.0.0.7:5432: refused")
 	tool := func(a annotation.Annotations) *middleware.Tool {
@@ -58,7 +58,7 @@ func TestFailureSaysWhatTheMiddlewareSays(t *testing.T) {
 	}{
 		"a read":            {tool(annotation.ReadOnly()), errInside, "notes__do_it failed. Try other arguments or another tool, or tell the user that it does not work."},
 		"a write":           {tool(annotation.Write()), errInside, "notes__do_it may or may not have happened."},
-		"one that says it":  {tool(annotation.ReadOnly()), &middleware.OutcomeUnknownError{Check: "look first"}, "look first"},
+		"one with it":       {tool(annotation.ReadOnly()), &middleware.OutcomeUnknownError{Check: "look first"}, "look first"},
 		"not sent":          {tool(annotation.Write()), &middleware.NotSentError{Err: errInside}, "Nothing has happened: the call did not leave."},
 		"of no tool at all": {nil, &middleware.NotSentError{Err: errInside}, "The call failed."},
 	} {

@@ -68,7 +68,7 @@ func ExampleNew_explained() {
 	//   idempotent    no    host rule: "force is true" among the arguments
 }
 
-// class tells what a rule makes of a tool that may delete.
+// class returns the class that a rule gives a tool that may delete.
 func class(rule preflight.Rule, arguments string) annotation.Safety {
 	judge := preflight.New(preflight.Options{Rules: preflight.Rules{"github/issue_write": rule}})
 	tool, err := classify(context.Background(), judge, middleware.Call{Tool: issues(), Arguments: json.RawMessage(arguments)})

@@ -33,9 +33,9 @@ func act(t testing.TB, a annotation.Annotations, declared bool) *middleware.Tool
 
 // An outcome is what became of one call.
 type outcome struct {
-	class annotation.Safety // with which it went on
+	class annotation.Safety // that it went on with
 	tool  *middleware.Tool
-	ran   bool // past the guard, which knows the static tool and nobody's yes
+	ran   bool // past the guard, which has the static tool and no approval
 	note  callstate.Record
 	err   error
 }
@@ -77,7 +77,7 @@ func (o outcome) check(t testing.TB, name string, want annotation.Safety) {
 	}
 }
 
-// A resolver answers what the test says, and counts.
+// A resolver answers as the test sets, and counts.
 type resolver struct {
 	asked  int
 	answer func(ctx context.Context, call middleware.Call) (annotation.Annotations, bool, error)

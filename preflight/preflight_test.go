@@ -104,7 +104,7 @@ func TestB097AnUntrustedAnswerNeverLowers(t *testing.T) {
 	})
 }
 
-// What the host said of the tool as a whole, no server's answer lowers. It may raise.
+// No server's answer lowers the host's own settings for the tool. It may raise.
 func TestTheHostsWordOutweighsTheServers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -116,7 +116,7 @@ func TestTheHostsWordOutweighsTheServers(t *testing.T) {
 		{"destructive", annotation.Annotations{Destructive: annotation.Yes}, "ynyn", dangerous},
 		{"ask", annotation.Annotations{RequiresConfirmation: annotation.Yes}, "ynyn", dangerous},
 		{"it writes", annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.No}, "ynyn", moderate},
-		{"it reads, and the server says it deletes", annotation.ReadOnly(), "nynn", dangerous},
+		{"it reads, and the server answers that it deletes", annotation.ReadOnly(), "nynn", dangerous},
 		{"it reads", annotation.ReadOnly(), "ynyn", safe},
 		{"nothing", annotation.Annotations{}, "ynyn", safe},
 	} {
@@ -129,7 +129,7 @@ func TestTheHostsWordOutweighsTheServers(t *testing.T) {
 	}
 }
 
-// What is no hint of MCP's an answer can only add.
+// An answer can only add hints that are not MCP's.
 func TestAnAnswerDoesNotTakeAConfirmationAway(t *testing.T) {
 	t.Parallel()
 	for answered, want := range map[annotation.Hint]annotation.Safety{annotation.Unset: dangerous, annotation.No: dangerous, annotation.Yes: dangerous} {
@@ -203,7 +203,7 @@ type later struct{ error }
 
 func (later) RetryAfter() time.Duration { return time.Minute }
 
-func TestWithoutAnAnswerTheStaticClassStands(t *testing.T) {
+func TestWithoutAnAnswerTheStaticClassHolds(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("cause")
 	for _, tt := range []struct {
@@ -213,7 +213,7 @@ func TestWithoutAnAnswerTheStaticClassStands(t *testing.T) {
 	}{
 		{"B099: an error of the server's own", cause, 2},
 		{"one that is final", permanent{cause}, 1},
-		{"one that says when", later{cause}, 1},
+		{"one that has the time", later{cause}, 1},
 	} {
 		for static, want := range map[string]annotation.Safety{"yn--": safe, "nn--": moderate, "ny--": dangerous} {
 			r := fails(tt.err)
@@ -228,8 +228,8 @@ func TestWithoutAnAnswerTheStaticClassStands(t *testing.T) {
 			}
 		}
 	}
-	// Nobody stated what the tool does: what was guessed of its name does not stand, a
-	// person is asked and sees the error.
+	// Without a declaration the class that was inferred from the name does not count: a person is
+	// asked and sees the error.
 	for _, trusted := range []bool{true, false} {
 		j := preflight.New(preflight.Options{Resolver: fails(cause), Trusted: func(string) bool { return trusted }})
 		o := judged(t.Context(), j, middleware.Call{Tool: act(t, annotation.ReadOnly(), false)})
@@ -356,7 +356,7 @@ func TestB105TheAnswerHasATimeOfItsOwn(t *testing.T) {
 	}
 }
 
-// The caller's own end is no failure of the server's.
+// The end of the caller's context is not a failure of the server.
 func TestACallThatIsGivenUpGoesNoFurther(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -370,8 +370,8 @@ func TestACallThatIsGivenUpGoesNoFurther(t *testing.T) {
 	}
 }
 
-// An answer is for one call: the next is asked about again, and a milder one does not
-// take back a sterner one to the same call (B103).
+// An answer is for one call: the next call is asked about again, and a less strict answer does not
+// revoke a stricter one to the same call (B103).
 func TestB103TheStrictestOfDifferingAnswersCounts(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -392,7 +392,7 @@ func TestB103TheStrictestOfDifferingAnswersCounts(t *testing.T) {
 			t.Errorf("asked %d times, want %d", r.asked, i+1)
 		}
 	}
-	if got := strings.Count(log.String(), "answered differently"); got != 3 { // the sterner one, and two milder ones
+	if got := strings.Count(log.String(), "answered differently"); got != 3 { // the stricter one, and two less strict ones
 		t.Errorf("%d lines say so, want 3:\n%s", got, log.String())
 	}
 	other := call
@@ -442,7 +442,7 @@ func TestAnEditIsClassifiedAnew(t *testing.T) {
 	}
 }
 
-// The answer of a call is bound to it: to other arguments it says nothing.
+// The answer of a call is bound to it: it has no answer for other arguments.
 func TestAnAnswerIsBoundToItsArguments(t *testing.T) {
 	t.Parallel()
 	tool := act(t, annotation.Destructive(), true)
@@ -484,7 +484,7 @@ func TestWhatIsShown(t *testing.T) {
 	}
 }
 
-func TestWhatTheLinkTells(t *testing.T) {
+func TestDescription(t *testing.T) {
 	t.Parallel()
 	next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcpResult, error) { return &mcpResult{}, nil })
 	link := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": preflight.When("m", "get").Safe()}})(next)
@@ -496,6 +496,6 @@ func TestWhatTheLinkTells(t *testing.T) {
 		t.Errorf("%s: %q, %q", kind, teller.Will(tool), teller.Will(&other))
 	}
 	if teller.Next == nil {
-		t.Error("it does not tell its next")
+		t.Error("it does not report its next")
 	}
 }

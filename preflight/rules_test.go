@@ -46,7 +46,7 @@ func TestARuleHoldsForExactlyItsArguments(t *testing.T) {
 		{"white space and order", get, worst, "\n{ \"z\" : 1 , \"method\" : \"get\" }", safe},
 		{"written with escapes", get, worst, `{"m\u0065thod":"\u0067et"}`, safe},
 		{"an unknown tool", get, annotation.Annotations{}, `{"method":"get"}`, safe},
-		{"one that needs a yes", get, annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.No, RequiresConfirmation: annotation.Yes}, `{"method":"get"}`, safe},
+		{"one that needs an approval", get, annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.No, RequiresConfirmation: annotation.Yes}, `{"method":"get"}`, safe},
 		{"an unknown value", get, worst, `{"method":"delete"}`, dangerous},
 		{"a longer value", get, worst, `{"method":"get_or_delete"}`, dangerous},
 		{"the empty value", get, worst, `{"method":""}`, dangerous},
@@ -90,7 +90,7 @@ func TestARuleHoldsForExactlyItsArguments(t *testing.T) {
 			raw, ok := a.Raw("n")
 			return preflight.Verdict{Annotations: annotation.ReadOnly(), Why: "n"}, ok && string(raw) == "1"
 		}, worst, `{"n":1}`, safe},
-		{"a func that says nothing", func(preflight.Arguments) (preflight.Verdict, bool) {
+		{"a func without a verdict", func(preflight.Arguments) (preflight.Verdict, bool) {
 			return preflight.Verdict{Annotations: annotation.ReadOnly()}, false
 		}, worst, `{}`, dangerous},
 		{"the zero verdict", func(preflight.Arguments) (preflight.Verdict, bool) { return preflight.Verdict{}, true }, read, `{}`, dangerous},
@@ -100,7 +100,7 @@ func TestARuleHoldsForExactlyItsArguments(t *testing.T) {
 		{"a verdict against itself", func(preflight.Arguments) (preflight.Verdict, bool) {
 			return preflight.Verdict{Annotations: hints("yy--")}, true
 		}, read, `{}`, dangerous},
-		{"a hint that is none", func(preflight.Arguments) (preflight.Verdict, bool) {
+		{"an unknown hint", func(preflight.Arguments) (preflight.Verdict, bool) {
 			return preflight.Verdict{Annotations: annotation.Annotations{ReadOnly: 7}}, true
 		}, read, `{}`, unknown},
 		{"a func that panics", func(preflight.Arguments) (preflight.Verdict, bool) { panic("boom") }, read, `{}`, dangerous},
@@ -151,7 +151,7 @@ func TestAmbiguousArgumentsAreRefused(t *testing.T) {
 			t.Errorf("%s: the server was asked", arguments)
 		}
 	}
-	// Where nobody looks at them they are the executor's affair.
+	// Arguments that no rule reads are the executor's concern.
 	judged(t.Context(), preflight.New(preflight.Options{}), middleware.Call{Tool: act(t, annotation.ReadOnly(), true), Arguments: json.RawMessage(`[1]`)}).check(t, "no rule", safe)
 }
 
@@ -186,8 +186,8 @@ func TestArgumentHasAProbeReadIt(t *testing.T) {
 	}
 }
 
-// Two members whose names differ only in case are one to some servers, so what a rule
-// reads may not be what runs: the call is refused.
+// Two members with names that differ only in case are equal for some servers, so a rule may read
+// another one than the server: the call is refused.
 func TestMembersThatDifferInCaseAreRefused(t *testing.T) {
 	t.Parallel()
 	j := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": preflight.When("method", "get").Safe()}})
@@ -221,7 +221,7 @@ func TestOurProbesAsRules(t *testing.T) {
 	}
 }
 
-// What the host and the server say beside the deciding hints is the tool's.
+// The host's and the server's other hints remain those of the tool.
 func TestAVerdictLeavesTheOtherFieldsAlone(t *testing.T) {
 	t.Parallel()
 	a := annotation.Destructive()

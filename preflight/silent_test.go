@@ -12,7 +12,6 @@ import (
 	"github.com/fairlead-go/fairlead/preflight"
 )
 
-// A deaf resolver ignores its context.
 type deaf struct{ end chan struct{} }
 
 func (d deaf) Resolve(context.Context, middleware.Call) (annotation.Annotations, bool, error) {

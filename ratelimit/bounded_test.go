@@ -39,7 +39,7 @@ func TestBoundedNumberOfBuckets(t *testing.T) {
 			for name, full := range map[string]bool{"3": true, "1": false} {
 				_, err := c.CallTool(t.Context(), scope(name))
 				if limited, ok := errors.AsType[*ratelimit.LimitedError](err); !ok || limited.Full != full || limited.Wait > time.Second {
-					t.Errorf("scope %s: got %v, want it to be refused for the host's room: %v", name, err, full)
+					t.Errorf("scope %s: got %v, want it to be refused for the host's limit: %v", name, err, full)
 				}
 			}
 			if got := count(); got != 2 {
@@ -47,7 +47,7 @@ func TestBoundedNumberOfBuckets(t *testing.T) {
 			}
 		})
 	})
-	t.Run("an idle and full one makes room", func(t *testing.T) {
+	t.Run("an idle and full one is removed", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			m, count := ratelimit.NewBounded(now, 2)

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-go/fairlead/ratelimit"
 )
 
-// Who would wait for ever is not let through where there is no room for its bucket.
+// A call that would wait for ever is not let through if its bucket does not fit.
 func TestLongestWaitDoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

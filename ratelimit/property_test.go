@@ -194,7 +194,7 @@ func TestAgainstAModel(t *testing.T) {
 		}
 		_, ends := play(t, opts, schedule)
 
-		full := time.Duration(0) // when the bucket will be full, if nobody comes
+		full := time.Duration(0) // when the bucket will be full without calls
 		for i, e := range ends {
 			goes := max(e.at, full-(burst-1)*interval)
 			wait := goes - e.at
@@ -247,7 +247,7 @@ func TestCancelledWaitersLeaveNoDebt(t *testing.T) {
 		}
 		for i := range want {
 			if got[i] != want[i] {
-				t.Fatalf("round %d: call %d went at %v, want %v as without those who gave up", round, i, got[i].at, want[i].at)
+				t.Fatalf("round %d: call %d went at %v, want %v as without the cancelled ones", round, i, got[i].at, want[i].at)
 			}
 		}
 		for _, e := range ends {

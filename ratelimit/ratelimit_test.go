@@ -91,7 +91,7 @@ func TestLimits(t *testing.T) {
 		{"another server's own limit", ratelimit.Options{PerMinute: 60, Servers: map[string]ratelimit.Limit{"t": {PerMinute: 6}}}, rated("a"), 2, "[0s 1s]"},
 		{"a server's own limit alone", ratelimit.Options{Servers: map[string]ratelimit.Limit{"s": {PerMinute: 60, Burst: 2}}}, rated("a"), 3, "[0s 0s 1s]"},
 		{"a huge rate", ratelimit.Options{PerMinute: math.MaxFloat64}, rated("a", math.MaxFloat64), 3, "[0s 0s 0s]"},
-		{"a burst that is no int", ratelimit.Options{PerMinute: 1e21}, rated("a"), 3, "[0s 0s 0s]"},
+		{"a burst that is not an int", ratelimit.Options{PerMinute: 1e21}, rated("a"), 3, "[0s 0s 0s]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -140,7 +140,6 @@ func TestNewPanicsForWhatIsNoLimit(t *testing.T) {
 	}
 }
 
-// limited checks the facts that a refusal tells.
 func limited(t *testing.T, err error, wait time.Duration) {
 	t.Helper()
 	var e *ratelimit.LimitedError
@@ -350,7 +349,7 @@ func TestContextWins(t *testing.T) {
 			})
 		}
 	})
-	t.Run("no attempt starts at its deadline, whoever runs first", func(t *testing.T) {
+	t.Run("no attempt starts at its deadline, whichever goroutine runs first", func(t *testing.T) {
 		t.Parallel()
 		for range 200 {
 			synctest.Test(t, func(t *testing.T) {
@@ -385,7 +384,7 @@ func TestContextWins(t *testing.T) {
 	})
 }
 
-// past is a context whose deadline has come and whose timer has not run.
+// past is a context with a deadline that has come and a timer that has not run.
 type past struct{ context.Context }
 
 func (past) Deadline() (time.Time, bool) { return time.Now().Add(-time.Second), true }
@@ -404,7 +403,7 @@ func TestCallsGoInTheOrderInWhichTheyCame(t *testing.T) {
 	})
 }
 
-func TestNobodyOvertakesOneWhoIsHeldUp(t *testing.T) {
+func TestNoCallOvertakesADelayedOne(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string]ratelimit.Options{"tool": {}, "server": {PerMinute: 180}} {
 		t.Run(name, func(t *testing.T) {
@@ -603,7 +602,6 @@ func TestPanickingLoggerLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// fuse is a handler that panics once.
 type fuse struct {
 	slog.Handler
 	blown chan struct{}
@@ -628,7 +626,7 @@ func TestCallWithoutToolIsLeftToTheGuard(t *testing.T) {
 	}
 }
 
-func TestToldKindAndPromise(t *testing.T) {
+func TestDescribedKindAndPromise(t *testing.T) {
 	t.Parallel()
 	c := ratelimit.New(ratelimit.Options{})(newExecutor())
 	if got := c.(middleware.Describer).Describe().Kind; got != "ratelimit" {
@@ -639,7 +637,7 @@ func TestToldKindAndPromise(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatToDo(t *testing.T) {
+func TestErrorsHaveTheNextStep(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		err  error

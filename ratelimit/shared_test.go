@@ -177,7 +177,7 @@ func TestSharedLimiterIsAGoodMiddleware(t *testing.T) {
 	middlewaretest.Run(t, ratelimit.New(ratelimit.Options{PerMinute: 1e6, Shared: ratelimit.NewMemory(), Replicas: 1}))
 }
 
-func TestNewRefusesWhatGoesNotWithShared(t *testing.T) {
+func TestNewRefusesOptionsThatConflictWithShared(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]ratelimit.Options{
 		"negative":            {Shared: ratelimit.NewMemory(), Replicas: -1},
@@ -212,8 +212,8 @@ func ExampleNewMemory() {
 	// 2 true
 }
 
-// An engine is a limiter that replicas cannot always reach. When one reaches it again
-// it is shut for a moment, in which the others do so too, and then it is empty.
+// An engine is a limiter that replicas cannot always reach. When one reaches it again it is closed
+// for a short time, until the others have reached it too, and then it is empty.
 type engine struct {
 	mu     sync.Mutex
 	memory *ratelimit.Memory
@@ -315,7 +315,7 @@ func TestOutagesGiveNoBurst(t *testing.T) {
 								if _, err := caller.CallTool(ctx, middleware.Call{Tool: tool}); err != nil {
 									time.Sleep(time.Second)
 								}
-								if time.Now().Second()%7 < 3 { // there are pauses, in which tokens are saved
+								if time.Now().Second()%7 < 3 { // there are pauses, so that tokens are saved
 									time.Sleep(time.Duration(worker+1) * 20 * time.Millisecond)
 								}
 							}
@@ -358,12 +358,12 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 		if !take("another") {
-			t.Error("there is no room when all are as good as new")
+			t.Error("none fits when all are as good as new")
 		}
 	})
 }
 
-// Who waits for its replica's share is served by all's quota when that is back.
+// A call that waits for its replica's share is served by the shared quota when that is back.
 func TestWaiterComesBackFromAnOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -196,8 +196,8 @@ var saidPlainly = map[string][2]string{
 	"k8s":               {"apiVersion: v1\nkind: Secret\ndata:\n  db: aHVudGVyMg==\n", "aHVudGVy"},
 }
 
-// A secret is taken out of a text, of a text within JSON, and of one that was escaped
-// for JSON and is none; and what is left over has nothing to take out.
+// A secret is taken out of a text, of a text within JSON, and of one that was escaped for JSON but
+// is not JSON; and what is left over has nothing to take out.
 func TestSecretsAreTakenOutOfTexts(t *testing.T) {
 	t.Parallel()
 	for name, row := range said {
@@ -225,7 +225,7 @@ func checkTaken(t *testing.T, name, text, secrets string) {
 	}
 }
 
-// What only sounds like a secret stays, so that a record can be read.
+// A word that only resembles a secret stays, so that a record can be read.
 func TestTextsWithoutSecretsStay(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -251,8 +251,8 @@ func TestTextsWithoutSecretsStay(t *testing.T) {
 	}
 }
 
-// What stands around a secret says what happened, and stays too.
-func TestWhatStandsAroundASecretStays(t *testing.T) {
+// The text around a secret explains what happened, and stays too.
+func TestTextAroundASecretStays(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"db:\n  password: |\n    hunter2\n    more\n  region: eu":     "db:\n  password: [redacted]\n  region: eu",
@@ -289,7 +289,7 @@ func FuzzTextIsCleanAtOnce(f *testing.F) {
 	})
 }
 
-// What is made to be slow is not: each of these is 64 KiB.
+// Adversarial inputs are not slow: each of these is 64 KiB.
 func BenchmarkWorstTexts(b *testing.B) {
 	for _, unit := range []string{"password: |\n  ", "password=\"", "password=[", "<password>", ":", "name=", "login a password ", `\"`, "token=a'", "eyJaaaaa."} {
 		text := strings.Repeat(unit, redact.MaxBytes/len(unit))

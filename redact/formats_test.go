@@ -11,8 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/redact"
 )
 
-// A format is an example of a public format of secrets; testdata/README.md says where
-// they are from.
+// A format is an example of a public format of secrets; testdata/README.md has their sources.
 type format struct{ ID, Text, Secret string }
 
 func publicFormats(t *testing.T) (all []format) {

@@ -154,7 +154,7 @@ func nested(t testing.TB, s string, times int) string {
 	return s
 }
 
-// What the arguments hid, neither result nor error repeats.
+// Neither result nor error repeats a secret of the arguments.
 func TestWhatWasHiddenOnceStaysHidden(t *testing.T) {
 	t.Parallel()
 	var r redact.Redactor

@@ -13,9 +13,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What an error repeats of the arguments is hidden as it is there: by name, by
-// schema and by shape.
-func TestSaidHidesWhatTheArgumentsHide(t *testing.T) {
+// A secret of the arguments is hidden in an error as in the arguments: by name, by schema and by
+// shape.
+func TestSaidHidesTheSecretsOfTheArguments(t *testing.T) {
 	t.Parallel()
 	tool := &middleware.Tool{Definition: &mcp.Tool{InputSchema: json.RawMessage(`{"properties":{"note":{"writeOnly":true}}}`)}}
 	for _, tt := range []struct{ arguments, said, want string }{

@@ -100,7 +100,7 @@ func TestServerInTroubleIsLeftAlone(t *testing.T) {
 	})
 }
 
-func TestWhatRepetitionsCost(t *testing.T) {
+func TestCostOfRepetitions(t *testing.T) {
 	t.Parallel()
 	timeout := &net.OpError{Op: "read", Err: context.DeadlineExceeded}
 	for _, tt := range []struct {
@@ -241,7 +241,7 @@ func TestCallOverBudgetKeepsWhatIsKnown(t *testing.T) {
 		lost := &failure{notSent: true}
 		attempts, err := s.attempt(t, c, pay, lost, lost, lost)
 		if attempts != 2 || !overBudget(err) || !middleware.NotSent(err) {
-			t.Errorf("got %d attempts and %v, want 2 and an error that says not sent", attempts, err)
+			t.Errorf("got %d attempts and %v, want 2 and an error that is not sent", attempts, err)
 		}
 		if !strings.Contains(err.Error(), "leave the server alone") {
 			t.Errorf("%v does not say what to do", err)

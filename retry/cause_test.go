@@ -14,9 +14,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The caller leaves while an update that may have arrived waits to be repeated. Why
-// it left says nothing about the update, though it was that another call was not sent.
-func TestCauseOfTheEndSaysNothingOfTheCall(t *testing.T) {
+// The caller leaves while an update that may have arrived waits to be repeated. The caller's
+// reason to leave, that another call was not sent, does not describe the update.
+func TestCauseOfTheEndDoesNotDescribeTheCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -32,8 +32,8 @@ func TestCauseOfTheEndSaysNothingOfTheCall(t *testing.T) {
 	})
 }
 
-// A final answer to a later attempt, that the session has ended for one, says nothing
-// about an earlier one that may have arrived.
+// A final answer to a later attempt, that the session has ended for one, does not describe an
+// earlier one that may have arrived.
 func TestFinalAnswerDoesNotHideAnEarlierAttemptThatMayHaveArrived(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

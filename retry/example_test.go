@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A read that failed is made again. A payment that may have happened is not: the
-// error says so, and what to check.
+// A read that failed is made again. A payment that may have happened is not: the error reports
+// that, and what to check.
 func ExampleNew() {
 	server := middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		fmt.Println("server:", call.Tool.Name())

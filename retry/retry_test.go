@@ -20,7 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A failure is an error that tells what it is told to.
+// A failure is an error with the facts that the test sets.
 type failure struct {
 	notSent, refused, permanent bool
 	after                       time.Duration
@@ -55,7 +55,6 @@ func (e *executor) CallTool(context.Context, middleware.Call) (*mcp.CallToolResu
 	return nil, e.err
 }
 
-// waits returns the time between the attempts.
 func (e *executor) waits() []time.Duration {
 	var waits []time.Duration
 	for i := 1; i < len(e.at); i++ {
@@ -64,7 +63,7 @@ func (e *executor) waits() []time.Duration {
 	return waits
 }
 
-// always is a source whose every number is f, so that a wait is f of its bound.
+// always is a source that returns only f, so that a wait is f of its bound.
 func always(f float64) func() float64 { return func() float64 { return f } }
 
 func TestContract(t *testing.T) {
@@ -102,11 +101,11 @@ func TestOnlyWhatIsSafeToRepeatOrWasNotSentIsRepeated(t *testing.T) {
 		{"moderate, idempotent by the host", annotation.Update(), false, []string{"plain", "B125: cut off", "unknown outcome", "says no to everything"}, true},
 		{"moderate, idempotent as declared", attributed(annotation.Update(), annotation.Declared), false, []string{"plain", "B125: cut off", "unknown outcome", "says no to everything"}, true},
 		{"moderate, idempotence inferred", attributed(annotation.Update(), annotation.Inferred), false, nil, true},
-		{"moderate, idempotence inferred, and the host believes it", attributed(annotation.Update(), annotation.Inferred), true, []string{"plain", "B125: cut off", "unknown outcome", "says no to everything"}, true},
-		{"moderate, and the host believes inference", attributed(annotation.Write(), annotation.Inferred), true, nil, true},
+		{"moderate, idempotence inferred, and the host accepts it", attributed(annotation.Update(), annotation.Inferred), true, []string{"plain", "B125: cut off", "unknown outcome", "says no to everything"}, true},
+		{"moderate, and the host accepts inference", attributed(annotation.Write(), annotation.Inferred), true, nil, true},
 		{"dangerous", annotation.Destructive(), false, nil, true},
 		{"dangerous and idempotent", annotation.Annotations{Destructive: annotation.Yes, Idempotent: annotation.Yes}, false, nil, true},
-		{"dangerous, idempotence inferred, and the host believes it", attributed(annotation.Annotations{Destructive: annotation.Yes, Idempotent: annotation.Yes}, annotation.Inferred), true, nil, true},
+		{"dangerous, idempotence inferred, and the host accepts it", attributed(annotation.Annotations{Destructive: annotation.Yes, Idempotent: annotation.Yes}, annotation.Inferred), true, nil, true},
 		{"read-only that needs confirmation", annotation.Annotations{ReadOnly: annotation.Yes, RequiresConfirmation: annotation.Yes}, false, nil, true},
 		{"unknown", annotation.Annotations{}, false, nil, true},
 		{"unknown and idempotent", annotation.Annotations{Idempotent: annotation.Yes}, true, nil, true},
@@ -159,7 +158,7 @@ func TestUnsafeCallIsMadeAgainOnlyUntilItHasLeft(t *testing.T) {
 			t.Fatalf("got %d attempts and error %v, want 2 and an unknown outcome", made, err)
 		}
 		if !strings.Contains(unknown.Check, "Do not call it again") {
-			t.Errorf("the model is told %q", unknown.Check)
+			t.Errorf("the model reads %q", unknown.Check)
 		}
 	})
 }
@@ -334,7 +333,7 @@ func TestNestedRetriesDoNotMultiply(t *testing.T) {
 	}
 }
 
-func TestExhaustedErrorSaysHowOftenAndWhy(t *testing.T) {
+func TestExhaustedErrorHasAttemptsAndCause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := failing(errLost)

@@ -33,10 +33,10 @@ func TestWaitsGrowWithFullJitter(t *testing.T) {
 		{"B151: 0 means 200 ms, doubling", retry.Options{Attempts: 5, Rand: always(1)}, estimated(0), []time.Duration{200 * ms, 400 * ms, 800 * ms, 1600 * ms}},
 		{"B149: 0 attempts means 3", retry.Options{Rand: always(1)}, estimated(0), []time.Duration{200 * ms, 400 * ms}},
 		{"1 attempt", retry.Options{Attempts: 1, Rand: always(1)}, estimated(0), nil},
-		{"B153: there is no factor to set wrongly, it is 2", retry.Options{Attempts: 4, First: time.Second, Rand: always(1)}, estimated(0), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
+		{"B153: the factor cannot be set wrongly, it is 2", retry.Options{Attempts: 4, First: time.Second, Rand: always(1)}, estimated(0), []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}},
 		{"half of the bound", retry.Options{Attempts: 4, Rand: always(0.5)}, estimated(0), []time.Duration{100 * ms, 200 * ms, 400 * ms}},
 		{"nothing of the bound", retry.Options{Attempts: 4, Rand: always(0)}, estimated(0), []time.Duration{0, 0, 0}},
-		{"the first as the host says", retry.Options{First: time.Second, Rand: always(1)}, estimated(3 * time.Second), []time.Duration{time.Second, 2 * time.Second}},
+		{"the first as the host sets it", retry.Options{First: time.Second, Rand: always(1)}, estimated(3 * time.Second), []time.Duration{time.Second, 2 * time.Second}},
 		{"the first from the estimated duration", retry.Options{Rand: always(1)}, estimated(700 * ms), []time.Duration{700 * ms, 1400 * ms}},
 		{"a short duration", retry.Options{Rand: always(1)}, estimated(time.Nanosecond), []time.Duration{50 * ms, 100 * ms}},
 		{"a long duration", retry.Options{Rand: always(1)}, estimated(time.Hour), []time.Duration{5 * time.Second, 10 * time.Second}},
@@ -151,7 +151,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 					t.Errorf("got %d attempts in %v, want %d in %v", len(e.at), took, tt.calls, tt.took)
 				}
 				if after, ok := middleware.RetryAfter(err); tt.calls == 1 && (!ok || after != tt.after) {
-					t.Errorf("the error %v says to wait for %v, want %v", err, after, tt.after)
+					t.Errorf("the error %v asks to wait for %v, want %v", err, after, tt.after)
 				}
 			})
 		})
@@ -183,7 +183,7 @@ func TestWaitThatDoesNotFitTheDeadlineIsNotBegun(t *testing.T) {
 	}
 }
 
-// A Rand that breaks its promise harms nobody.
+// A Rand that breaks its promise does no harm.
 func TestBrokenRandIsHarmless(t *testing.T) {
 	t.Parallel()
 	for _, f := range []float64{-1, math.NaN(), math.Inf(-1)} {

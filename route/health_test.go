@@ -30,7 +30,7 @@ type final struct{ error }
 
 func (final) Permanent() bool { return true }
 
-// differs is how a catalogue says that a replica has another definition.
+// differs is a catalog's error for a replica with another definition.
 type differs struct{ error }
 
 func (differs) NotSent() bool    { return true }
@@ -106,7 +106,7 @@ func TestTheCallersEndEndsTheCall(t *testing.T) {
 		t.Errorf("a got %d calls and b %d", a, b)
 	}
 	if got, err := f.pool.Candidates(read); len(got) != 2 {
-		t.Errorf("a caller who went away made a replica fail: %v, %v", got, err)
+		t.Errorf("a caller that left made a replica fail: %v, %v", got, err)
 	}
 	if _, err := f.CallTool(ctx, middleware.Call{Tool: read}); !middleware.NotSent(err) {
 		t.Errorf("a call of a done context: %v", err)
@@ -238,7 +238,7 @@ func TestAPanicCountsAndLeavesNoCallUnderWay(t *testing.T) {
 	}
 }
 
-// An offering replica says itself which tools it has in the accepted definition.
+// An offering replica reports the tools that it has in the accepted definition.
 type offering struct {
 	*server
 	offers bool

@@ -49,7 +49,7 @@ var (
 	unknown = testtool.New("db", "frobnicate", annotation.Annotations{})
 )
 
-// fleet is a pool whose replicas are servers of the same names.
+// fleet is a pool with replicas that are servers of the same names.
 type fleet struct {
 	middleware.ToolCaller
 	pool    *route.Pool
@@ -67,7 +67,7 @@ func newFleet(s route.Strategy, o route.Options, replicas ...route.Replica) *fle
 	return f
 }
 
-// served calls the tool and returns who answered.
+// served calls the tool and returns the replica that answered.
 func (f *fleet) served(tb testing.TB, tool *middleware.Tool, scope string) string {
 	tb.Helper()
 	res, err := f.CallTool(context.Background(), middleware.Call{Tool: tool, Scope: scope})
@@ -250,7 +250,7 @@ func TestComplexAndCostlyGoToHighCompute(t *testing.T) {
 	}
 }
 
-// B263: no weaker replica is taken, and the error says of each one why not.
+// B263: no weaker replica is taken, and the error has the reason for each one.
 func TestB263DangerousNeverFallsOpen(t *testing.T) {
 	t.Parallel()
 	f := newFleet(route.RoundRobin, route.Options{Failures: 1}, route.Replica{ID: "main", Weight: 50}, route.Replica{ID: "copy", Weight: 49})
@@ -279,8 +279,7 @@ func TestB263DangerousNeverFallsOpen(t *testing.T) {
 	}
 }
 
-// Whatever the strategy, the pool, the health and the weights: dangerous and
-// unknown calls reach primaries alone.
+// For any strategy, pool, health and weights: dangerous and unknown calls reach primaries alone.
 func TestNoStrategyWalksRoundSafety(t *testing.T) {
 	t.Parallel()
 	const seed = 1
@@ -383,7 +382,7 @@ func TestWrongPoolsPanicAtOnce(t *testing.T) {
 		func() {
 			defer func() {
 				if got := fmt.Sprint(recover()); !strings.HasPrefix(got, "route: ") || !strings.Contains(got, want) {
-					t.Errorf("got %q, want one that says %q", got, want)
+					t.Errorf("got %q, want one with %q", got, want)
 				}
 			}()
 			f()
@@ -403,7 +402,7 @@ func TestAReplicaIsAGoodCitizensNext(t *testing.T) {
 	})
 }
 
-func TestTheTableSaysWhereCallsGo(t *testing.T) {
+func TestDescriptionNamesTheReplicas(t *testing.T) {
 	t.Parallel()
 	f := newFleet(route.RoundRobin, route.Options{}, primaryAndReplica()...)
 	described := f.ToolCaller.(middleware.Describer).Describe()

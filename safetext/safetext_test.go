@@ -73,7 +73,7 @@ func TestTextAndLine(t *testing.T) {
 	}
 }
 
-// harmless says independently of the package which runes may be shown raw.
+// harmless reports, independently of the package, which runes may be shown raw.
 func harmless(r rune) bool {
 	if unicode.In(r, unicode.C, unicode.Z, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
 		return r == ' '
@@ -168,7 +168,7 @@ func readsBack(t *testing.T, s string) {
 			t.Fatalf("%s(%q) = %q, which reads back as %q", name, s, got, back)
 		}
 		if !utf8.ValidString(got) {
-			t.Fatalf("%s(%q) is no UTF-8", name, s)
+			t.Fatalf("%s(%q) is not UTF-8", name, s)
 		}
 	}
 	if strings.ContainsAny(safetext.Line(s), "\n\r\t") {
@@ -206,7 +206,7 @@ func TestCut(t *testing.T) {
 		{"not inside an escape", safetext.Line("aaaaa\u202eaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 31, `aaaaa…⟦36 bytes cut⟧`},
 		{"not inside a doubled backslash", safetext.Line(`aaaaaaaa\\\\\\\\\\\\\\\\\\`), 32, `aaaaaaaa\\…⟦34 bytes cut⟧`},
 		{"not inside a count", safetext.Line("a" + strings.Repeat("\n", 300) + strings.Repeat("b", 40)), 33, `a…⟦58 bytes cut⟧`},
-		{"no room for more than the mark", strings.Repeat("a", 40), 5, `…⟦40 bytes cut⟧`},
+		{"no space for more than the mark", strings.Repeat("a", 40), 5, `…⟦40 bytes cut⟧`},
 		{"negative", "a", -1, `…⟦1 bytes cut⟧`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-func TestCutIsNeverLongerAndSaysWhatIsMissing(t *testing.T) {
+func TestCutIsNeverLongerAndMarksTheGap(t *testing.T) {
 	t.Parallel()
 	s := safetext.Line(strings.Repeat("a\u202e\\é\n\n\n\n\n\n", 40))
 	for limit := 32; limit < len(s); limit++ {

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-go/fairlead/storetest"
 )
 
-// What lives in this process keeps the promises.
+// The stores in this process keep the promises.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	storetest.RunInBubble(t, func(*testing.T) (a, b storetest.Stores) {

@@ -16,8 +16,8 @@ import (
 // group's context is done: errgroup gives it as the cause.
 var errNeighbour = &middleware.NotSentError{Err: errors.New("a person said no")}
 
-// That another call was not sent says nothing about one that was under way.
-func TestCauseOfTheEndSaysNothingOfTheCall(t *testing.T) {
+// A cause that another call was not sent does not describe a call that was in flight.
+func TestCauseOfTheEndDoesNotDescribeTheCall(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(ctx context.Context) error{
 		"the context's error":  func(ctx context.Context) error { return ctx.Err() },

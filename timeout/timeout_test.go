@@ -75,7 +75,7 @@ func TestHowLongAnAttemptMayTake(t *testing.T) {
 				if byUs := errors.As(err, &own); byUs != (tt.want != tt.deadline) {
 					t.Errorf("got %v: our own limit: %v", err, byUs)
 				} else if byUs && own.After != tt.want {
-					t.Errorf("the error says after %v, want %v", own.After, tt.want)
+					t.Errorf("the error has %v, want %v", own.After, tt.want)
 				}
 			})
 		})
@@ -108,7 +108,7 @@ func TestNewPanicsForWhatIsNoLimit(t *testing.T) {
 	}
 }
 
-// A notSent says that it did not leave.
+// A notSent reports that the call did not leave.
 type notSent struct{ error }
 
 func (notSent) NotSent() bool   { return true }
@@ -131,18 +131,18 @@ func TestUnsafeCallThatRunsOutIsAnUnknownOutcome(t *testing.T) {
 		for _, tt := range []struct {
 			name   string
 			cancel time.Duration                   // when the caller leaves; 0 for never
-			fails  func(ctx context.Context) error // how the executor tells the end
+			fails  func(ctx context.Context) error // how the executor reports the end
 			want   error
 			sent   bool
 		}{
 			{"its own limit", 0, plain, context.DeadlineExceeded, true},
-			{"its own limit, told otherwise", 0, func(context.Context) error { return errors.New("broken pipe") }, context.DeadlineExceeded, true},
+			{"its own limit, reported otherwise", 0, func(context.Context) error { return errors.New("broken pipe") }, context.DeadlineExceeded, true},
 			{"its own limit, known further in", 0, func(ctx context.Context) error {
 				return middleware.OutcomeUnknown(middleware.Call{Tool: estimated(class.a, 0)}, ctx.Err())
 			}, context.DeadlineExceeded, true},
 			{"its own limit, not sent", 0, func(ctx context.Context) error { return notSent{ctx.Err()} }, context.DeadlineExceeded, false},
 			{"the caller left", time.Second, plain, cause, true},
-			{"the caller left, told with the cause", time.Second, context.Cause, cause, true},
+			{"the caller left, reported with the cause", time.Second, context.Cause, cause, true},
 			{"the caller left, not sent", time.Second, func(ctx context.Context) error { return notSent{ctx.Err()} }, cause, false},
 		} {
 			t.Run(class.name+"/"+tt.name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestUnsafeCallThatRunsOutIsAnUnknownOutcome(t *testing.T) {
 						t.Errorf("got %v: not sent: %v", err, got)
 					}
 					if n := strings.Count(err.Error(), cause.Error()); n > 1 {
-						t.Errorf("got %v: the cause is told %d times", err, n)
+						t.Errorf("got %v: the cause is reported %d times", err, n)
 					}
 					var own *timeout.Error
 					if got, want := errors.As(err, &own), tt.cancel == 0; got != want {
@@ -281,7 +281,7 @@ func TestCallWithoutToolHasTheDefault(t *testing.T) {
 	})
 }
 
-func TestToldKindAndPromise(t *testing.T) {
+func TestDescribedKindAndPromise(t *testing.T) {
 	t.Parallel()
 	c := timeout.New(timeout.Options{})(hang)
 	if got := c.(middleware.Describer).Describe().Kind; got != "timeout" {

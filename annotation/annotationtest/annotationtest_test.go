@@ -91,15 +91,15 @@ func TestFaults(t *testing.T) {
 		want map[string]annotation.Annotations
 		says string
 	}{
-		"no annotations":               {tool{"x", annotation.Annotations{}, func() {}}, nil, "it is not tagged"},
-		"both":                         {tool{"x", annotation.Annotations{ReadOnly: annotation.Yes, Destructive: annotation.Yes}, func() {}}, nil, "both read-only and destructive"},
-		"no preset":                    {tool{"x", annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.No}, func() {}}, nil, "none of the presets"},
-		"another preset than meant":    {tool{"x", annotation.Write(), func() {}}, map[string]annotation.Annotations{"x": annotation.Destructive()}, "destructiveHint: no, and should yes"},
-		"more than meant":              {tool{"x", annotation.ReadOnly(), func() {}}, map[string]annotation.Annotations{"x": open}, "openWorldHint: unset, and should yes"},
-		"nobody says what was meant":   {tool{"x", annotation.ReadOnly(), func() {}}, map[string]annotation.Annotations{}, "does not say what it should declare"},
-		"a wish for no tool":           {tool{"x", annotation.ReadOnly(), func() {}}, map[string]annotation.Annotations{"x": open, "y": open}, `"y", which the server does not list`},
-		"a read that writes":           {tool{"x", annotation.ReadOnly(), nil}, nil, "answered with an error: out of order"},
-		"declared idempotent, it adds": {tool{"x", twice, nil}, nil, "out of order"},
+		"no annotations":                {tool{"x", annotation.Annotations{}, func() {}}, nil, "it is not tagged"},
+		"both":                          {tool{"x", annotation.Annotations{ReadOnly: annotation.Yes, Destructive: annotation.Yes}, func() {}}, nil, "both read-only and destructive"},
+		"no preset":                     {tool{"x", annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.No}, func() {}}, nil, "none of the presets"},
+		"another preset than meant":     {tool{"x", annotation.Write(), func() {}}, map[string]annotation.Annotations{"x": annotation.Destructive()}, "destructiveHint: no, and should yes"},
+		"more than meant":               {tool{"x", annotation.ReadOnly(), func() {}}, map[string]annotation.Annotations{"x": open}, "openWorldHint: unset, and should yes"},
+		"the intention is not declared": {tool{"x", annotation.ReadOnly(), func() {}}, map[string]annotation.Annotations{}, "does not say what it should declare"},
+		"a wish for no tool":            {tool{"x", annotation.ReadOnly(), func() {}}, map[string]annotation.Annotations{"x": open, "y": open}, `"y", which the server does not list`},
+		"a read that writes":            {tool{"x", annotation.ReadOnly(), nil}, nil, "answered with an error: out of order"},
+		"declared idempotent, it adds":  {tool{"x", twice, nil}, nil, "out of order"},
 	} {
 		s := new(shop)
 		faults, _ := annotationtest.Faults(t.Context(), s.connect(t, row.tool), annotationtest.Options{
@@ -143,7 +143,7 @@ func TestABehaviourThatBeliesTheDeclarationIsFound(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyTriedIsSaid(t *testing.T) {
+func TestUntestedToolsAreReported(t *testing.T) {
 	t.Parallel()
 	s := new(shop)
 	session := s.connect(t, s.honest()...)

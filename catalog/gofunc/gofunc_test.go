@@ -89,7 +89,7 @@ func TestAFuncIsAToolLikeAnyOther(t *testing.T) {
 
 // The host's word on its own func wins over what the name gives away, both ways; it
 // asks, is refused and is counted like any other.
-func TestAFuncIsOfTheClassThatTheHostSays(t *testing.T) {
+func TestAFuncHasTheClassThatTheHostDeclares(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name string
@@ -112,7 +112,7 @@ func TestAFuncIsOfTheClassThatTheHostSays(t *testing.T) {
 	tool := addFunc(t, c, "cancel_order", annotation.Destructive(), func(context.Context, order) (string, error) { ran++; return "gone", nil })
 	call := middleware.Call{Tool: tool, Arguments: json.RawMessage(`{"id":"a"}`)}
 	if _, err := (chain.Standard{}).Then(c).CallTool(t.Context(), call); !errors.Is(err, chain.ErrRefused) || ran != 0 {
-		t.Errorf("nobody was asked: %v, ran %d times", err, ran)
+		t.Errorf("no person was asked: %v, ran %d times", err, ran)
 	}
 	yes := hitl.New(hitl.DangerouslyApproveEveryCallWithoutAsking(), hitl.Options{})
 	if res, err := (chain.Standard{Confirm: yes}).Then(c).CallTool(t.Context(), call); err != nil || text(res) != "gone" || ran != 1 {
@@ -154,8 +154,8 @@ func TestArgumentsThatTheSchemaDoesNotAllowNeverReachTheFunc(t *testing.T) {
 	}
 }
 
-// Of arguments that a person changed the model knows nothing, and can mend nothing.
-func TestAnEditThatTheSchemaDoesNotAllowIsNoFaultOfTheModel(t *testing.T) {
+// The model cannot correct arguments that a person changed.
+func TestInvalidEditIsNotTheModelsFault(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})
 	tool := addFunc(t, c, "delete_note", annotation.Destructive(), func(context.Context, order) (string, error) { return "", nil })
@@ -218,7 +218,7 @@ func TestWhatAFuncReturns(t *testing.T) {
 
 // A nil map is an empty one, and within an answer it is null, as its schema says: no
 // answer of a func is withheld for what its own schema promises.
-func TestNilMapsOfAFuncAreAsItsSchemaSays(t *testing.T) {
+func TestNilMapsOfAFuncMatchItsSchema(t *testing.T) {
 	t.Parallel()
 	type inner struct{ M map[string]int }
 	type outer struct {
@@ -249,8 +249,8 @@ func TestNilMapsOfAFuncAreAsItsSchemaSays(t *testing.T) {
 	}
 }
 
-// What a func was told of a call that it made itself says nothing of what it had done
-// before: its own call is not made again.
+// An error of a call that a func made does not describe what the func had done before: its own
+// call is not made again.
 func TestAFuncThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
 	t.Parallel()
 	for name, inner := range map[string]error{
@@ -266,7 +266,7 @@ func TestAFuncThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
 			caller := chain.Standard{Confirm: hitl.New(hitl.DangerouslyApproveEveryCallWithoutAsking(), hitl.Options{}), Retry: retry.New(retry.Options{})}.Then(c)
 			_, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(`{"id":"a"}`)})
 			if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); paid != 1 || !unknown || !errors.Is(err, inner) {
-				t.Errorf("%s, %s: paid %d times, and told %v; want once, and that nobody knows", name, class, paid, err)
+				t.Errorf("%s, %s: paid %d times, and got %v; want once, and an unknown outcome", name, class, paid, err)
 			}
 		}
 	}

@@ -170,7 +170,7 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 		{"neither a person nor a model", c.lock.Decide(c, a, pins.Decision{Class: annotation.Dangerous, Reason: "x"}), "a reviewer"},
 		{"a model alone calls it safe", c.lock.Decide(c, a, byModel(annotation.Safe)), "can only raise"},
 		{"a model over a person", c.lock.Decide(c, a, byModel(annotation.Dangerous)), "only a person"},
-		{"a model on what nobody accepted", c.lock.Decide(c, stranger, byModel(annotation.Dangerous)), "only a person"},
+		{"a model on unaccepted tools", c.lock.Decide(c, stranger, byModel(annotation.Dangerous)), "only a person"},
 		{"another definition", c.lock.Decide(c, &changed, byAda(annotation.Safe)), "has changed it"},
 	} {
 		if tt.err == nil || !strings.HasPrefix(tt.err.Error(), "pins: the decision on crm/list_") || !strings.Contains(tt.err.Error(), tt.want) {

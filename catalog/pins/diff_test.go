@@ -46,7 +46,7 @@ func TestDiffShowsWhatChanged(t *testing.T) {
   title
     + "T"
 `},
-		{"what is no longer there", `"title":"T"`, `"description":"One."`, `
+		{"removed parts", `"title":"T"`, `"description":"One."`, `
   description
     + "One."
   title
@@ -127,7 +127,7 @@ func TestDiffOfAHostileDefinitionIsShort(t *testing.T) {
 	}
 }
 
-func TestChangeTellsHowTheClassChanged(t *testing.T) {
+func TestChangeShowsTheChangeOfClass(t *testing.T) {
 	tool := func(annotations string) string {
 		return `{"name":"list_a","inputSchema":{"type":"object"},"annotations":` + annotations + `}`
 	}

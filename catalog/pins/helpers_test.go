@@ -97,7 +97,7 @@ func view(t testing.TB, c pinned, scope string) *catalog.View {
 	return v
 }
 
-// A fake is a session that lists what it is told.
+// A fake is a session with the lists that the test sets.
 type fake struct{ list func() []*mcp.Tool }
 
 func (f *fake) ListTools(context.Context, *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
@@ -110,7 +110,7 @@ func (*fake) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult
 
 func listing(tools ...*mcp.Tool) *fake { return &fake{func() []*mcp.Tool { return tools }} }
 
-// A ledger is a server that counts what it executes and whose tools can change.
+// A ledger is a server that counts its executions; its tools can change.
 type ledger struct {
 	server *mcp.Server
 	ran    atomic.Int32

@@ -107,8 +107,8 @@ func digestOf(t testing.TB, definition []byte) string {
 	return fmt.Sprintf("%x", sha256.Sum256(form))
 }
 
-// What a lock holds is what the tool's digest is over, also where Go's JSON would
-// write a number in another way.
+// A lock holds the bytes that the tool's digest covers, also if Go's JSON would write a number
+// differently.
 func TestLockHoldsWhatTheDigestIsOver(t *testing.T) {
 	tool := mcptest.Tool("list_a", "")
 	tool.InputSchema = json.RawMessage(`{"type":"object","properties":{"a":{"maximum":9007199254740993,"minimum":1.0,"default":1e3}}}`)
@@ -131,7 +131,7 @@ func TestLockHoldsWhatTheDigestIsOver(t *testing.T) {
 	}
 }
 
-// What is indented deeply is longer than it is large, and is read all the same.
+// A deeply indented lock is longer than the limit of its contents, and is read all the same.
 func TestLockOfADeepDefinitionIsReadAgain(t *testing.T) {
 	deep := strings.Repeat(`{"items":`, 100) + `{"enum":[` + strings.TrimSuffix(strings.Repeat("1,", 30_000), ",") + `]}` + strings.Repeat("}", 100)
 	tool := mcptest.Tool("list_a", "")
@@ -175,13 +175,13 @@ func TestLockThatIsNotUnderstoodIsRefusedWhole(t *testing.T) {
 		{"no digest", swap(`      "digest": "`+digestIn(t, good, "list_a")+"\",\n", ""), []string{"crm/list_a", `has no "digest"`}},
 		{"another version", swap(`"version": 1`, `"version": 2`), []string{"line 2:", `"version": is 2`}},
 		{"a version of the wrong type", swap(`"version": 1`, `"version": "1"`), []string{"line 2:", "version", "wrong type"}},
-		{"a version that is no whole number", swap(`"version": 1`, `"version": 1.5`), []string{"line 2:", "version", "wrong type"}},
+		{"a version that is not a whole number", swap(`"version": 1`, `"version": 1.5`), []string{"line 2:", "version", "wrong type"}},
 		{"a version that is null", swap(`"version": 1`, `"version": null`), []string{"line 2:", `"version": is null`}},
 		{"tools of the wrong type", `{"version":1,"tools":[]}`, []string{"tools must be an object"}},
 		{"a tool of the wrong type", `{"version":1,"tools":{"crm/a":null}}`, []string{"a tool must be an object"}},
 		{"a class of the wrong type", swap(`"class": "safe"`, `"class": true`), []string{"line 5:", `"crm/list_a": "class"`, "wrong type"}},
-		{"a class that is none", swap(`"class": "safe"`, `"class": "harmless"`), []string{"line 5:", "crm/list_a", `"harmless"`}},
-		{"a digest that is none", swap(digest, digest[:62]), []string{"line 17:", "crm/list_b", "64"}},
+		{"an unknown class", swap(`"class": "safe"`, `"class": "harmless"`), []string{"line 5:", "crm/list_a", `"harmless"`}},
+		{"a malformed digest", swap(digest, digest[:62]), []string{"line 17:", "crm/list_b", "64"}},
 		{"a digest in capitals", swap(digest, strings.ToUpper(digest)), []string{"line 17:", "crm/list_b", "lower-case"}},
 		{"a digest of something else", swap(digest, strings.Repeat("0", 64)), []string{"crm/list_b", "is not that of the definition"}},
 		{"a definition that was edited", swap(`"Lists."`, `"Lists all."`), []string{"crm/list_a", "is not that of the definition"}},
@@ -190,7 +190,7 @@ func TestLockThatIsNotUnderstoodIsRefusedWhole(t *testing.T) {
 		{"a definition of another tool", swap(`"crm/list_b"`, `"crm/list_c"`), []string{"crm/list_c", "another tool"}},
 		{"a name without a server", swap(`"crm/list_b"`, `"list_b"`), []string{"line 25:", "list_b", "server/tool"}},
 		{"a name with two slashes", swap(`"crm/list_b"`, `"crm/a/list_b"`), []string{"line 25:", "server/tool"}},
-		{"a server's name that is none", swap(`"crm/list_b"`, `"c__rm/list_b"`), []string{"line 25:", "server/tool"}},
+		{"a malformed server name", swap(`"crm/list_b"`, `"c__rm/list_b"`), []string{"line 25:", "server/tool"}},
 		{"a name that is a pattern", swap(`"crm/list_b"`, `"crm/*"`), []string{"line 25:", "server/tool"}},
 		{"a name that moves the cursor", swap(`"crm/list_b"`, `"crm/\u001b[2J\u202e"`), []string{"line 25:", `\x1b`, `\u202e`}},
 		{"ill-formed UTF-8 in a definition", swap(`"Lists."`, "\"Lists.\xff\""), []string{"line 8:", "not valid UTF-8"}},
@@ -226,7 +226,7 @@ func TestLockThatIsNotUnderstoodIsRefusedWhole(t *testing.T) {
 	})
 }
 
-// What is read is written, and read again, as the same. Nothing panics.
+// A lock that is read is written, and read again, unchanged. Nothing panics.
 func FuzzParseLock(f *testing.F) {
 	good := lockOf(f, listing(mcptest.Tool("list_a", "Lists."), mcptest.Tool("delete_b", "Zażółć \u202e.")))
 	f.Add([]byte(good))

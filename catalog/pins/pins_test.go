@@ -33,8 +33,8 @@ func change(t testing.TB, c pinned) pins.Change {
 	return all[0]
 }
 
-// wantRefused checks that a tool is neither listed nor called until it is accepted,
-// and returns the change that says why.
+// wantRefused checks that a tool is neither listed nor called until it is accepted, and returns
+// the change that explains it.
 func wantRefused(t *testing.T, c pinned, tool *middleware.Tool) pins.Change {
 	t.Helper()
 	if got, ok := c.Lookup(tool.Server, tool.Name()); ok {
@@ -61,7 +61,7 @@ func wantRefused(t *testing.T, c pinned, tool *middleware.Tool) pins.Change {
 		}
 	}
 	if _, err := view(t, c, "some.read").CallTool(t.Context(), call); !errors.Is(err, catalog.ErrUnknownTool) {
-		t.Errorf("to one who may not see it: got %v", err)
+		t.Errorf("to a caller that may not see it: got %v", err)
 	}
 	return change(t, c)
 }
@@ -163,11 +163,11 @@ func rugPull(t *testing.T, connect func(*testing.T, *mcp.Server) *mcp.ClientSess
 		t.Errorf("got\n%s", face.Diff())
 	}
 	l.set(tool("Lists customers.", wide, readOnly))
-	wantRefused(t, c, accepted) // nobody has looked again
+	wantRefused(t, c, accepted) // without a new review
 	refresh(t, c, "crm")
 	runs() // it is the accepted one
 	if err := c.Accept(face); err == nil {
-		t.Error("a definition that is no longer there was accepted")
+		t.Error("a removed definition was accepted")
 	}
 	runs()
 }
@@ -183,7 +183,7 @@ func TestAcceptAcceptsWhatWasShownAndNothingElse(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if got := names(c); len(got) != 0 {
-		t.Errorf("accepted %v of a list of which one had changed", got)
+		t.Errorf("accepted %v of a list with one change", got)
 	}
 	if err := c.Accept(shown[0]); err != nil {
 		t.Error(err)
@@ -201,7 +201,7 @@ func TestAcceptAcceptsWhatWasShownAndNothingElse(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	t.Run("a class that has become milder since", func(t *testing.T) {
+	t.Run("a class that is less strict since", func(t *testing.T) {
 		c := locked()
 		add(t, c, "srv", listing(mcptest.Tool("delete_a", "")))
 		shown := c.Changes()
@@ -293,9 +293,9 @@ func TestRemovedToolIsAFinding(t *testing.T) {
 	})
 }
 
-// A class is worked out from more than the definition: a lower one is not taken
-// unseen either. A sterner one needs nobody.
-func TestClassThatBecomesMilderIsRefusedUntilItIsAccepted(t *testing.T) {
+// A class is worked out from more than the definition: a lower one is not taken unseen either. A
+// stricter one needs no acceptance.
+func TestLessStrictClassIsRefusedUntilAccepted(t *testing.T) {
 	c := locked()
 	add(t, c, "srv", listing(mcptest.Tool("delete_a", "")))
 	accept(t, c)
@@ -323,9 +323,9 @@ func TestClassThatBecomesMilderIsRefusedUntilItIsAccepted(t *testing.T) {
 	}
 }
 
-// A yes and an answer are bound to the definition. Neither holds for the next one,
-// and the yes does not come back with the old one either.
-func TestWhatWasApprovedOrRememberedUnderAnotherDefinitionIsVoid(t *testing.T) {
+// An approval and a result are bound to the definition. Neither holds for the next one, and the
+// approval does not come back with the old one either.
+func TestApprovalsAndResultsOfAnotherDefinitionAreVoid(t *testing.T) {
 	tools := func(text string) []*mcp.Tool {
 		return []*mcp.Tool{mcptest.Tool("delete_a", text), mcptest.Tool("list_notes", text)}
 	}
@@ -373,7 +373,7 @@ func TestWhatWasApprovedOrRememberedUnderAnotherDefinitionIsVoid(t *testing.T) {
 		for _, tool := range []*middleware.Tool{yes.Tool, lookup(t, c, "srv", "delete_a")} {
 			_, err := c.CallTool(ctx, middleware.Call{Tool: tool})
 			if _, changed := errors.AsType[*catalog.ChangedError](err); !changed && !errors.Is(err, guard.ErrRefused) {
-				t.Errorf("%q: a yes to another definition: got %v", text, err)
+				t.Errorf("%q: an approval of another definition: got %v", text, err)
 			}
 		}
 		l.want(t, ran)

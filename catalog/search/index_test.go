@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A fake is a session that lists what it is told.
+// A fake is a session with the lists that the test sets.
 type fake struct{ tools []*mcp.Tool }
 
 func (f *fake) ListTools(context.Context, *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// manyTools returns a catalogue of 10 servers with 1,000 tools each, whose descriptions
-// have 60 words, some of them common and most of them rare, as in a language.
+// manyTools returns a catalogue of 10 servers with 1,000 tools each, with descriptions of 60
+// words, some of them common and most of them rare, as in a language.
 func manyTools(tb testing.TB) *catalog.Catalog {
 	tb.Helper()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -129,7 +129,7 @@ func TestSearchFindsWhatIsKnownNotToBeDestructive(t *testing.T) {
 		{unset, unset, ""},
 		{unset, no, "D-"},
 		{unset, yes, "R- D+"},
-		{no, unset, "R-"}, // silence is no evidence
+		{no, unset, "R-"}, // an absent hint is not evidence
 		{no, no, "R- D-"},
 		{no, yes, "R- D+"},
 		{yes, unset, "R+ D-"}, // what only reads destroys nothing
@@ -360,7 +360,7 @@ func TestSearchWhileTheListChanges(t *testing.T) {
 
 func ExampleIndex_Search() {
 	tools := catalog.New(catalog.Options{})
-	// A session of the MCP Go SDK stands here in a program.
+	// A program has a session of the MCP Go SDK here.
 	session := listing(
 		mcptest.Tool("list_invoices", "Lists the invoices of a customer."),
 		mcptest.Tool("create_invoice", "Creates a draft invoice."),

@@ -131,7 +131,7 @@ func TestSelectErrors(t *testing.T) {
 
 func ExampleIndex_Select() {
 	tools := catalog.New(catalog.Options{})
-	// A session of the MCP Go SDK stands here in a program.
+	// A program has a session of the MCP Go SDK here.
 	session := listing(
 		mcptest.Tool("list_invoices", "Lists the invoices of a customer."),
 		mcptest.Tool("create_invoice", "Creates a draft invoice."),
@@ -164,7 +164,7 @@ func ExampleRanker() {
 	if err := tools.Add(context.Background(), "acme", session); err != nil {
 		panic(err)
 	}
-	// A model of embeddings says that two texts are near although they share no word.
+	// An embedding model places two texts near each other although they share no word.
 	nearness := func(_ context.Context, _ string, tools []*middleware.Tool) ([]float64, error) {
 		scores := make([]float64, len(tools))
 		for i, t := range tools {

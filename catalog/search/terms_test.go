@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead-go/fairlead/internal/bm25"
 )
 
-// What a question asks for: words that tell something, in parts if no tool has them whole; what an address is in place of its words; what else a word is
-// called, for less.
+// The terms of a question: meaningful words, in parts if no tool has them whole; what an address is in place
+// of its words; what else a word is called, for less.
 func TestTerms(t *testing.T) {
 	t.Parallel()
 	x := bm25.New([]bm25.Field{{Weight: 1}}, [][]string{{"webpage"}, {"screen shot"}, {"delete"}})

@@ -20,7 +20,7 @@ import (
 
 // NewRunner returns the SDK's tool runner with the tools of the host, each under its ModelName. The
 // runner makes the calls of one turn at once and without their ids; here they go through the chain
-// as one batch, each with its id. The error names a tool whose schema the SDK does not accept.
+// as one batch, each with its id. The error names a tool with a schema that the SDK rejects.
 //
 // Tools that are added to the runner afterwards (AddTools) are called as the SDK calls them.
 func NewRunner(client anthropic.Client, host *batch.Host, params anthropic.BetaToolRunnerParams, opts ...option.RequestOption) (*anthropic.BetaToolRunner, error) {
@@ -63,7 +63,7 @@ func converted(tool *middleware.Tool) (anthropic.BetaTool, error) {
 	definition := *tool.Definition
 	definition.Name = tool.ModelName()
 	if raw, err := json.Marshal(definition.InputSchema); err == nil && string(raw) == "{}" {
-		definition.InputSchema = map[string]any{"type": "object"} // one that says nothing would not be sent, and the API wants one
+		definition.InputSchema = map[string]any{"type": "object"} // an empty one would not be sent, and the API requires one
 	}
 	out, err := convert.NewBetaTool(&definition, nil)
 	if err != nil {
@@ -73,7 +73,7 @@ func converted(tool *middleware.Tool) (anthropic.BetaTool, error) {
 }
 
 // Tools returns the tools as a request takes them, for a loop without the SDK's runner. The error
-// names a tool whose schema the SDK does not accept.
+// names a tool with a schema that the SDK rejects.
 func Tools(tools []*middleware.Tool) ([]anthropic.BetaToolUnionParam, error) {
 	out := make([]anthropic.BetaToolUnionParam, len(tools))
 	for i, one := range tools {
@@ -89,7 +89,7 @@ func Tools(tools []*middleware.Tool) ([]anthropic.BetaToolUnionParam, error) {
 	return out, nil
 }
 
-// A tool is one of the host's for one runner.
+// A tool is one of the host's tools, for one runner.
 type tool struct {
 	anthropic.BetaTool
 
@@ -128,7 +128,7 @@ func Blocks(res *mcp.CallToolResult) []anthropic.BetaToolResultBlockParamContent
 	return blocks
 }
 
-// hollow reports whether there is nothing in an image or a document.
+// hollow reports whether an image or a document is empty.
 func hollow(content mcp.Content) bool {
 	switch c := content.(type) {
 	case *mcp.ImageContent:

@@ -23,11 +23,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A call is what the stand-in's model asks for.
+// A call is a call of the fake model.
 type call struct{ id, name, input string }
 
-// A model is a stand-in of the API on a loopback socket: it asks for the calls of each
-// turn, and then says "done".
+// A model is a fake of the API on a loopback socket: it asks for the calls of each turn, and then
+// says "done".
 type model struct {
 	turns [][]call
 
@@ -61,7 +61,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// A reply is what the model was told of one call.
+// A reply is the result that the model read of one call.
 type reply struct {
 	ID      string `json:"tool_use_id"`
 	IsError bool   `json:"is_error"`
@@ -79,7 +79,7 @@ func (r reply) text() string {
 	return strings.Join(all, "\n")
 }
 
-// talk lets a runner run against the stand-in.
+// talk runs a runner against the fake model.
 func talk(t *testing.T, desk *batchtest.Desk, turns ...[]call) map[string]reply {
 	t.Helper()
 	m := &model{turns: turns}
@@ -110,7 +110,7 @@ func talk(t *testing.T, desk *batchtest.Desk, turns ...[]call) map[string]reply 
 		t.Fatal(err)
 	}
 	if len(last.Tools) != 4 || last.Tools[0].Name != "notes__create_note" || last.Tools[0].Description == "" || !slices.Equal(last.Tools[0].Schema.Required, []string{"id"}) {
-		t.Errorf("the model was given %+v", last.Tools)
+		t.Errorf("the model got %+v", last.Tools)
 	}
 	told := map[string]reply{}
 	for _, message := range last.Messages {
@@ -129,7 +129,7 @@ func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
 	told := talk(t, desk, []call{{"a", "notes__get_note", `{"id":"1"}`}, {"b", "notes__get_note", `{"id":"1"}`}})
 	// They run side by side, so that either may be the one.
 	if calls := desk.Calls(); len(calls) != 1 || !slices.Contains([]string{"a", "b"}, calls[0].ID) || told["a"].text() == "" || told["a"].text() != told["b"].text() {
-		t.Errorf("executed %v, told %v", calls, told)
+		t.Errorf("executed %v, results %v", calls, told)
 	}
 }
 
@@ -143,19 +143,19 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	}
 }
 
-func TestTheModelIsToldThatItWasDenied(t *testing.T) {
+func TestTheModelReadsTheDenial(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, desk, []call{{"a", "notes__delete_note", `{"id":"1"}`}, {"b", "notes__get_note", `{"id":"1"}`}})
 	if r := told["a"]; !r.IsError || !strings.Contains(r.text(), "The user said no: "+batchtest.Reason) {
-		t.Errorf("the model is told %+v", r)
+		t.Errorf("the model reads %+v", r)
 	}
 	if r := told["b"]; r.IsError || len(desk.Calls()) != 1 {
 		t.Errorf("the other call: %+v, executed %v", r, desk.Calls())
 	}
 }
 
-func TestTheModelReadsWhatIsStructured(t *testing.T) {
+func TestTheModelReadsStructuredContent(t *testing.T) {
 	t.Parallel()
 	told := talk(t, batchtest.New(t), []call{{"a", "notes__get_note", `{"id":"1"}`}, {"b", "notes__get_picture", `{"id":"1"}`}})
 	if want := batchtest.Text + "\n" + batchtest.Structured; told["a"].text() != want {
@@ -189,9 +189,8 @@ func TestTheCallsOfATurnKeepTheirOrderAndTheirIDs(t *testing.T) {
 	}
 }
 
-// What the runner does not make is not made: a tool that it does not know, and what
-// stands before a fallback.
-func TestOnlyWhatTheRunnerMakesIsMade(t *testing.T) {
+// A call that the runner does not make is not made: of an unknown tool, or from before a fallback.
+func TestOnlyCallsOfTheRunnerAreMade(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, desk, []call{
@@ -203,7 +202,7 @@ func TestOnlyWhatTheRunnerMakesIsMade(t *testing.T) {
 	}
 	for id, want := range map[string]string{"a": "not found", "c": "are refused"} {
 		if r := told[id]; !r.IsError || !strings.Contains(r.text(), want) {
-			t.Errorf("%s: the model is told %+v", id, r)
+			t.Errorf("%s: the model reads %+v", id, r)
 		}
 	}
 }
@@ -269,7 +268,7 @@ func TestEachToolHasASchema(t *testing.T) {
 	}
 }
 
-// What the adapter adds to a call by hand and the SDK's own blocks.
+// The allocations that the adapter adds to a call by hand and the SDK's own blocks.
 func TestACallCostsThreeAllocationsMore(t *testing.T) {
 	if batchtest.Race {
 		t.Skip("the race detector allocates")

@@ -5,7 +5,7 @@ import (
 	"github.com/fairlead-go/fairlead/batch"
 )
 
-// ToolsFor returns the tools of a runner whose last message is what last returns.
+// ToolsFor returns the tools of a runner; last returns its last message.
 func ToolsFor(host *batch.Host, last func() *anthropic.BetaMessage) ([]anthropic.BetaTool, error) {
 	t, tools, err := turnsOf(host)
 	if err == nil {

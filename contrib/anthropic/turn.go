@@ -13,18 +13,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// gatherFor is how long the calls of a turn wait for those that the runner may not make after all.
+// gatherFor is how long the calls of a turn wait for others that the runner may not make.
 const gatherFor = 100 * time.Millisecond
 
 // turns gathers the calls that a runner makes at once, since it reports neither their turn nor ids.
 type turns struct {
 	host *batch.Host
 	last func() *anthropic.BetaMessage
-	ours map[string]bool // by the name that the model knows
+	ours map[string]bool // by the model's name for it
 
 	mu      sync.Mutex
 	message *anthropic.BetaMessage // that asked for the turn
-	asked   []batch.ToolCall       // by it, of our tools, in order; one that has come has no name any more
+	asked   []batch.ToolCall       // its calls of our tools, in order; the name of one that has come is ""
 	left    int                    // that have not come
 	open    *turn
 }
@@ -32,7 +32,7 @@ type turns struct {
 type turn struct {
 	requests []batch.ToolCall
 	places   []int         // of each in the message
-	full     chan struct{} // closed when nothing more will come
+	full     chan struct{} // closed when no more calls will come
 	over     chan struct{} // closed when there are results
 	closed   bool
 	results  []*mcp.CallToolResult
@@ -114,7 +114,7 @@ func (t *turns) begin(message *anthropic.BetaMessage) {
 	t.left = len(t.asked)
 }
 
-// lead closes the turn for the first of those who wait.
+// lead closes the turn, for the first waiter.
 func (t *turns) lead(joined *turn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -29,8 +29,8 @@ import (
 
 type call struct{ id, name, arguments string }
 
-// A remote is a chat model of Eino that a stand-in on a loopback socket speaks for: it
-// asks for the calls of one turn, and then says "done".
+// A remote is a chat model of Eino with a fake API on a loopback socket: it asks for the calls of
+// one turn, and then says "done".
 type remote struct{ url string }
 
 func (r remote) Generate(ctx context.Context, input []*schema.Message, _ ...model.Option) (*schema.Message, error) {
@@ -69,8 +69,8 @@ func assistant(turn []call) *schema.Message {
 	return schema.AssistantMessage("", calls)
 }
 
-// talk lets Eino's ReAct agent run against the stand-in, and returns what the model was
-// told, by the id of the call.
+// talk runs Eino's ReAct agent against the fake model, and returns the results that the model
+// read, by the id of the call.
 func talk(t *testing.T, config *compose.ToolsNodeConfig, turn ...call) map[string]*schema.Message {
 	t.Helper()
 	told := map[string]*schema.Message{}
@@ -122,7 +122,7 @@ func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
 	desk := batchtest.New(t)
 	told := talk(t, config(t, desk), call{"a", "notes__get_note", `{"id":"1"}`}, call{"b", "notes__get_note", `{"id":"1"}`})
 	if calls := desk.Calls(); len(calls) != 1 || calls[0].ID != "a" || told["a"].Content == "" || told["a"].Content != told["b"].Content {
-		t.Errorf("executed %v, told %v", calls, told)
+		t.Errorf("executed %v, results %v", calls, told)
 	}
 }
 
@@ -136,16 +136,16 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	}
 }
 
-func TestTheModelIsToldThatItWasDenied(t *testing.T) {
+func TestTheModelReadsTheDenial(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, config(t, desk), call{"a", "notes__delete_note", `{"id":"1"}`}, call{"b", "notes__get_note", `{"id":"1"}`})
 	if !strings.Contains(told["a"].Content, "The user said no: "+batchtest.Reason) || !strings.Contains(told["b"].Content, batchtest.Text) || len(desk.Calls()) != 1 {
-		t.Errorf("told %v, executed %v", told, desk.Calls())
+		t.Errorf("results %v, executed %v", told, desk.Calls())
 	}
 }
 
-func TestTheModelReadsWhatIsStructured(t *testing.T) {
+func TestTheModelReadsStructuredContent(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	if got, want := talk(t, config(t, desk), call{"a", "notes__get_note", `{"id":"1"}`})["a"].Content, batchtest.Text+"\n"+batchtest.Structured; got != want {
@@ -166,7 +166,7 @@ func TestTheModelReadsWhatIsStructured(t *testing.T) {
 	}
 }
 
-func TestWhatTheModelGetsWrongIsToldToIt(t *testing.T) {
+func TestTheModelReadsItsMistakes(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, config(t, desk), call{"a", "notes__fly", `{}`}, call{"b", "notes__get_note", `{"id":`}, call{"c", "notes__create_note", `{"id":"2"}`})
@@ -243,7 +243,7 @@ func TestAMiddlewareGuardsTheToolsThatThereAre(t *testing.T) {
 			want = "deleted"
 		}
 		if asked := desk.Asked(); !strings.Contains(told["a"].Content, want) || told["b"].Content != "one, two" || len(asked) != 1 || asked[0].CallID != "a" {
-			t.Errorf("yes %v: told %v, asked %v", yes, told, asked)
+			t.Errorf("yes %v: results %v, asked %v", yes, told, asked)
 		}
 		if executed := len(ran); executed != map[bool]int{false: 1, true: 2}[yes] {
 			t.Errorf("yes %v: ran %v", yes, ran)
@@ -251,7 +251,7 @@ func TestAMiddlewareGuardsTheToolsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestAMiddlewareRefusesWhatItWasNotGiven(t *testing.T) {
+func TestAMiddlewareRefusesOtherTools(t *testing.T) {
 	t.Parallel()
 	tools, ran := catalog.New(catalog.Options{}), []string(nil)
 	t.Cleanup(func() { _ = tools.Close() })
@@ -267,10 +267,10 @@ func TestAMiddlewareRefusesWhatItWasNotGiven(t *testing.T) {
 		t.Errorf("got %+v, %v", out, err)
 	}
 	if _, err := guard.EnhancedInvokable(nil)(t.Context(), &compose.ToolInput{}); err == nil {
-		t.Error("an answer in parts came past the chain")
+		t.Error("an answer in parts bypassed the chain")
 	}
 	if _, err := guard.EnhancedStreamable(nil)(t.Context(), &compose.ToolInput{}); err == nil {
-		t.Error("an answer in parts came past the chain")
+		t.Error("an answer in parts bypassed the chain")
 	}
 	if _, err := fairlead.Middleware(t.Context(), tools, "pages", chain.Standard{}.Then, batch.HostOptions{}, own{&ran}); err == nil {
 		t.Error("an id was given twice")
@@ -281,7 +281,7 @@ func TestAMiddlewareRefusesWhatItWasNotGiven(t *testing.T) {
 	}
 }
 
-// What the adapter adds to a call by hand.
+// The allocations that the adapter adds to a call by hand.
 func TestACallCostsThreeAllocationsMore(t *testing.T) {
 	if batchtest.Race {
 		t.Skip("the race detector allocates")
@@ -300,7 +300,7 @@ func TestACallCostsThreeAllocationsMore(t *testing.T) {
 		}
 	}
 	arguments := `{"id":"1"}`
-	// With the text that the model reads, since Eino knows no other answer.
+	// With the text that the model reads, the only kind of answer in Eino.
 	bare := testing.AllocsPerRun(100, func() { output.Text(host.Call(t.Context(), picture, "", json.RawMessage(arguments))) })
 	got := testing.AllocsPerRun(100, func() { _, _ = run.InvokableRun(t.Context(), arguments) })
 	if got > bare+3 {

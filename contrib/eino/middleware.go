@@ -18,16 +18,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Middleware puts a chain around tools that Eino has already: it adds them to the catalog under the
-// id, and returns the middleware for compose.ToolsNodeConfig.ToolCallMiddlewares. Catalog.Override
-// declares what the words of a tool do not.
+// Middleware puts a chain around Eino's existing tools: it adds them to the catalog under the id, and
+// returns the middleware for compose.ToolsNodeConfig.ToolCallMiddlewares. Catalog.Override sets hints
+// that cannot be inferred from a tool's words.
 //
-// A tool that streams is read to its end and answers at once. One that answers in parts, which the
+// A tool that streams is read to its end and answers at once. A tool that answers in parts, which the
 // chain would not see, is refused; use [MultimodalTools]. A call of any other tool is refused too.
 // Eino starts the calls of one message in any order; ExecuteSequentially keeps it.
 func Middleware(ctx context.Context, tools *catalog.Catalog, id string, chain middleware.Middleware, o batch.HostOptions, own ...tool.BaseTool) (compose.ToolMiddleware, error) {
 	if tools == nil || chain == nil {
-		panic("eino: Middleware needs a catalogue and a chain")
+		panic("eino: Middleware needs a catalog and a chain")
 	}
 	var definitions []*mcp.Tool
 	for _, t := range own {
@@ -37,7 +37,7 @@ func Middleware(ctx context.Context, tools *catalog.Catalog, id string, chain mi
 		}
 		definitions = append(definitions, definition)
 	}
-	if err := tools.AddTools(id, middleware.ToolCallerFunc(execute), definitions...); err != nil { //nolint:contextcheck // it lists what it was given
+	if err := tools.AddTools(id, middleware.ToolCallerFunc(execute), definitions...); err != nil { //nolint:contextcheck // it lists the given definitions
 		return compose.ToolMiddleware{}, err
 	}
 	g := guarded{tools: tools, id: id, host: batch.NewHost(tools, chain(tools), o)}
@@ -88,12 +88,12 @@ func all(r *schema.StreamReader[string]) (string, error) {
 	}
 }
 
-var errParts = errors.New("eino: a tool that answers in parts was refused: the chain does not see its answer; give it by MultimodalTools")
+var errParts = errors.New("eino: a tool that answers in parts was refused: the chain does not see its answer; pass the tool by MultimodalTools")
 
 func definitionOf(ctx context.Context, t tool.BaseTool) (*mcp.Tool, error) {
 	info, err := t.Info(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("eino: a tool does not say what it is: %w", err)
+		return nil, fmt.Errorf("eino: the info of a tool: %w", err)
 	}
 	definition := &mcp.Tool{Name: info.Name, Description: info.Desc, InputSchema: map[string]any{"type": "object"}}
 	parameters, err := info.ToJSONSchema()
@@ -118,7 +118,7 @@ type guarded struct {
 
 type nextKey struct{}
 
-// next is the way on into Eino, beneath the chain.
+// next is Eino's endpoint, beneath the chain.
 type next struct {
 	in  *compose.ToolInput
 	run compose.InvokableToolEndpoint
@@ -135,7 +135,7 @@ func (g guarded) call(ctx context.Context, in *compose.ToolInput, run compose.In
 func execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	to, ok := ctx.Value(nextKey{}).(next)
 	if !ok {
-		return nil, &middleware.NotSentError{Err: errors.New("eino: the tools of a middleware can be called by its tools node alone")}
+		return nil, &middleware.NotSentError{Err: errors.New("eino: only its tools node can call the tools of a middleware")}
 	}
 	in := *to.in
 	in.Arguments = strings.TrimSpace(string(call.Arguments))

@@ -1,5 +1,5 @@
 // Package eino lets agents of CloudWeGo's Eino call tools through a chain: as tools of
-// its own, or by a middleware around those that it has.
+// its own, or by a middleware around existing tools.
 //
 //	fairlead "github.com/fairlead-go/fairlead/contrib/eino"
 package eino
@@ -37,7 +37,7 @@ func Config(host *batch.Host) (*compose.ToolsNodeConfig, error) {
 }
 
 // Tools returns the host's tools as those of Eino, each under its ModelName. Answers are text, errors
-// too, since an error would end the graph. The error names a tool whose schema Eino does not accept.
+// too, since an error would end the graph. The error names a tool with a schema that Eino rejects.
 func Tools(host *batch.Host) ([]tool.BaseTool, error) {
 	return convert(host, func(b base) tool.BaseTool { return invokable{b} })
 }
@@ -52,7 +52,7 @@ func convert(host *batch.Host, as func(base) tool.BaseTool) ([]tool.BaseTool, er
 	for _, one := range host.Tools() {
 		raw, err := json.Marshal(one.Definition.InputSchema)
 		if string(raw) == "{}" {
-			raw = []byte(`{"type":"object"}`) // Eino makes the schema true of one that says nothing, which APIs refuse
+			raw = []byte(`{"type":"object"}`) // Eino converts an empty schema to true, which APIs reject
 		}
 		parameters := new(jsonschema.Schema)
 		if err == nil {
@@ -68,7 +68,7 @@ func convert(host *batch.Host, as func(base) tool.BaseTool) ([]tool.BaseTool, er
 	return all, nil
 }
 
-// base is what the two kinds of tools have in common.
+// base is the common part of the two kinds of tools.
 type base struct {
 	host *batch.Host
 	tool *middleware.Tool

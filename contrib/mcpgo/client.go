@@ -1,5 +1,5 @@
-// Package mcpgo hangs a chain on mark3labs/mcp-go, the other SDK of MCP for Go: in front
-// of one of its clients, and behind the tools of one of its servers.
+// Package mcpgo connects a chain to mark3labs/mcp-go, another Go SDK for MCP: in front of
+// one of its clients, and behind the tools of one of its servers.
 //
 //	fairlead "github.com/fairlead-go/fairlead/contrib/mcpgo"
 package mcpgo
@@ -17,8 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Session makes an initialized client of mcp-go a session for catalog.Catalog.Add or mount.Session. Nothing of
-// a definition or an answer is lost but what mcp-go does not read. It panics on a nil client.
+// Session makes an initialized client of mcp-go a session for catalog.Catalog.Add or mount.Session. It keeps
+// every part of a definition or an answer that mcp-go reads. It panics on a nil client.
 func Session(c *client.Client) catalog.Session {
 	if c == nil {
 		panic("mcpgo: Session was given a nil client")
@@ -58,7 +58,7 @@ func (s session) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp
 	return out, convert(res, out)
 }
 
-// coded returns a server's error with its code, which shows what is final. The outcome of any other is unknown.
+// coded returns a server's error with its code, which shows whether it is final.
 func coded(err error) error {
 	for sentinel, code := range map[error]int64{
 		other.ErrParseError: jsonrpc.CodeParseError, other.ErrInvalidRequest: jsonrpc.CodeInvalidRequest,
@@ -71,7 +71,7 @@ func coded(err error) error {
 	return err
 }
 
-// convert reads what one SDK writes.
+// convert converts a value of one SDK to that of the other, by JSON.
 func convert(from, to any) error {
 	raw, err := json.Marshal(from)
 	if err == nil {

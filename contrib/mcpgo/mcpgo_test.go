@@ -50,7 +50,7 @@ type userKey struct{}
 
 func user(ctx context.Context) string { name, _ := ctx.Value(userKey{}).(string); return name }
 
-// guarded is a server whose tools are those of the desk, and a client of it.
+// guarded returns a client of a server with the tools of the desk.
 func guarded(t *testing.T, desk *batchtest.Desk) *client.Client {
 	t.Helper()
 	s := server.NewMCPServer("guarded", "1")
@@ -104,16 +104,16 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	}
 }
 
-func TestTheCallerIsToldThatItWasDenied(t *testing.T) {
+func TestTheCallerReadsTheDenial(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	res := call(t, guarded(t, desk), "notes__delete_note")
 	if !res.IsError || !strings.Contains(text(res), "The user said no: "+batchtest.Reason) || len(desk.Calls()) != 0 {
-		t.Errorf("told %q, executed %v", text(res), desk.Calls())
+		t.Errorf("got %q, executed %v", text(res), desk.Calls())
 	}
 }
 
-func TestTheCallerReadsWhatIsStructured(t *testing.T) {
+func TestTheCallerReadsStructuredContent(t *testing.T) {
 	t.Parallel()
 	c := guarded(t, batchtest.New(t))
 	raw, err := json.Marshal(call(t, c, "notes__get_note").StructuredContent)
@@ -172,7 +172,7 @@ func TestAClientIsASession(t *testing.T) {
 	}
 	s.DeleteTools("get_note")
 	if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: get, Arguments: json.RawMessage(`{"id":"a"}`)}); !middleware.Permanent(err) {
-		t.Errorf("a tool that is there no more: %v", err)
+		t.Errorf("a removed tool: %v", err)
 	}
 }
 
@@ -209,8 +209,8 @@ func TestSessionPanics(t *testing.T) {
 	fairlead.Session(nil)
 }
 
-// What the adapter adds to a call, beyond the client's own and writing and reading its
-// answer once, which two SDKs with types of their own cost.
+// The allocations that the adapter adds to a call, beyond the client's own and one conversion of
+// the answer between the types of two SDKs.
 func TestACallCostsThreeAllocationsMore(t *testing.T) {
 	if batchtest.Race {
 		t.Skip("the race detector allocates")

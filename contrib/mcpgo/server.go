@@ -13,14 +13,14 @@ import (
 
 // AddTools adds the tools of a host to a server of mcp-go, each under its ModelName and with its annotations.
 // Calls go through the chain, and an error is a result with its text. mcp-go has no users: if the server has
-// several, batch.HostOptions.Scope must read from the context whose call it is (server.WithHTTPContextFunc).
+// several, batch.HostOptions.Scope must return the identity from the context (server.WithHTTPContextFunc).
 //
 // To guard an existing server, put a client in front of it (client.NewInProcessClient), its
 // [Session] into a catalog, and the catalog's tools onto a second server for the outside.
 func AddTools(s *server.MCPServer, host *batch.Host) error {
 	var all []server.ServerTool
 	for _, tool := range host.Tools() {
-		// The schemas go as they are, with what mcp-go's own types have no place for.
+		// The schemas are sent unchanged, with members that mcp-go's own types lack.
 		var out json.RawMessage
 		in, err := json.Marshal(tool.Definition.InputSchema)
 		if err == nil && tool.Definition.OutputSchema != nil {

@@ -1,6 +1,6 @@
-// Package openai lets a loop over openai-go's chat completions call tools through a
-// chain: it makes parameters of the tools, and messages of what came of the calls of
-// one turn. Ollama, vLLM, LM Studio and OpenRouter speak the same API.
+// Package openai lets a loop over openai-go's chat completions call tools through a chain: it
+// converts tools to parameters, and the results of the calls of one turn to messages. Ollama,
+// vLLM, LM Studio and OpenRouter speak the same API.
 //
 //	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
 package openai
@@ -18,7 +18,7 @@ import (
 )
 
 // Tools returns the tools as a request for a completion takes them, each under its ModelName. The
-// error names a tool whose schema is not a JSON object.
+// error names a tool with a schema that is not a JSON object.
 func Tools(tools []*middleware.Tool) ([]openai.ChatCompletionToolUnionParam, error) {
 	out := make([]openai.ChatCompletionToolUnionParam, len(tools))
 	for i, tool := range tools {
@@ -39,7 +39,7 @@ func Tools(tools []*middleware.Tool) ([]openai.ChatCompletionToolUnionParam, err
 	return out, nil
 }
 
-// usual is how many calls one turn has at most, nearly always.
+// usual is a number of calls that few turns exceed.
 const usual = 8
 
 // Answer makes the calls that a message of the model asks for, as one batch, and returns the messages
@@ -50,7 +50,7 @@ func Answer(ctx context.Context, host *batch.Host, calls []openai.ChatCompletion
 	}
 	requests := make([]batch.ToolCall, 0, usual)
 	for _, c := range calls {
-		// A custom call has its name and its input elsewhere. The input is text, and refused unless it happens to be arguments.
+		// A custom call has other fields. Its input is refused unless it is a JSON object.
 		requests = append(requests, batch.ToolCall{ID: c.ID, Name: cmp.Or(c.Function.Name, c.Custom.Name), Arguments: json.RawMessage(cmp.Or(c.Function.Arguments, c.Custom.Input))})
 	}
 	messages := make([]openai.ChatCompletionMessageParamUnion, len(calls))

@@ -17,11 +17,11 @@ import (
 	"github.com/openai/openai-go/v3/option"
 )
 
-// A call is what the stand-in's model asks for.
+// A call is a call of the fake model.
 type call struct{ id, name, arguments string }
 
-// A model is a stand-in of the API on a loopback socket: it asks for the calls of one
-// turn, and then says "done".
+// A model is a fake of the API on a loopback socket: it asks for the calls of one turn, and then
+// says "done".
 type model struct {
 	turn []call
 
@@ -50,8 +50,8 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"id": "1", "object": "chat.completion", "choices": []any{map[string]any{"index": 0, "message": message}}})
 }
 
-// talk runs the loop of the README against the stand-in, and returns what the model
-// was told: the content of the tool messages by the id of their call.
+// talk runs the loop of the README against the fake model, and returns what the model read: the
+// content of the tool messages by the id of their call.
 func talk(t *testing.T, desk *batchtest.Desk, turn ...call) map[string]string {
 	t.Helper()
 	m := &model{turn: turn}
@@ -111,7 +111,7 @@ func TestTwoIdenticalSafeCallsAreOneExecution(t *testing.T) {
 	told := talk(t, desk, call{"a", "notes__get_note", `{"id":"1"}`}, call{"b", "notes__get_note", `{"id":"1"}`})
 	// They run side by side, so that either may be the one.
 	if calls := desk.Calls(); len(calls) != 1 || !slices.Contains([]string{"a", "b"}, calls[0].ID) || told["a"] == "" || told["a"] != told["b"] {
-		t.Errorf("executed %v, told %v", calls, told)
+		t.Errorf("executed %v, results %v", calls, told)
 	}
 }
 
@@ -125,16 +125,16 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	}
 }
 
-func TestTheModelIsToldThatItWasDenied(t *testing.T) {
+func TestTheModelReadsTheDenial(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, desk, call{"a", "notes__delete_note", `{"id":"1"}`}, call{"b", "notes__get_note", `{"id":"1"}`})
 	if calls := desk.Calls(); len(calls) != 1 || !strings.Contains(told["a"], "The user said no: "+batchtest.Reason) || !strings.Contains(told["b"], batchtest.Text) {
-		t.Errorf("executed %v, told %v", calls, told)
+		t.Errorf("executed %v, results %v", calls, told)
 	}
 }
 
-func TestTheModelReadsWhatIsStructured(t *testing.T) {
+func TestTheModelReadsStructuredContent(t *testing.T) {
 	t.Parallel()
 	told := talk(t, batchtest.New(t), call{"a", "notes__get_note", `{"id":"1"}`}, call{"b", "notes__get_picture", `{"id":"1"}`})
 	if want := batchtest.Text + "\n" + batchtest.Structured; told["a"] != want {
@@ -145,7 +145,7 @@ func TestTheModelReadsWhatIsStructured(t *testing.T) {
 	}
 }
 
-func TestWhatTheModelGetsWrongIsToldToIt(t *testing.T) {
+func TestTheModelReadsItsMistakes(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, desk,
@@ -160,18 +160,18 @@ func TestWhatTheModelGetsWrongIsToldToIt(t *testing.T) {
 	}
 }
 
-// What a custom call says is not left out of it.
+// The input of a custom call is not dropped.
 func TestACustomCallIsNotMadeWithoutItsInput(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	custom := openai.ChatCompletionMessageToolCallUnion{ID: "a", Type: "custom", Custom: openai.ChatCompletionMessageCustomToolCallCustom{Name: "notes__create_note", Input: "a note"}}
 	messages := fairlead.Answer(t.Context(), batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{}), []openai.ChatCompletionMessageToolCallUnion{custom})
 	if told := messages[0].OfTool.Content.OfString.Value; len(desk.Calls()) > 0 || !strings.Contains(told, "are refused") {
-		t.Errorf("executed %v, told %q", desk.Calls(), told)
+		t.Errorf("executed %v, results %q", desk.Calls(), told)
 	}
 }
 
-// What the adapter adds to a call by hand and the SDK's own message.
+// The allocations that the adapter adds to a call by hand and the SDK's own message.
 func TestAnAnswerCostsThreeAllocationsMore(t *testing.T) {
 	if batchtest.Race {
 		t.Skip("the race detector allocates")

@@ -34,11 +34,11 @@ const (
 	executeTool    = "execute_tool"
 )
 
-// Names of our own, for what the conventions have none.
+// Names of our own, which the conventions lack.
 const (
 	attrServer   = "fairlead.server"
 	attrClass    = "fairlead.class"
-	attrEvidence = "fairlead.evidence" // a line for each hint: what, who says so, for which word
+	attrEvidence = "fairlead.evidence" // a line for each hint: its value, its source, its word
 	attrSummary  = "fairlead.annotations"
 	attrAttempt  = "fairlead.attempt"
 	attrAttempts = "fairlead.attempts"
@@ -54,7 +54,7 @@ func class(t *middleware.Tool) attribute.KeyValue {
 	return attribute.String(attrClass, t.Safety().String())
 }
 
-// decisions are what the chain worked out and decided, for the span alone.
+// decisions returns the chain's findings and decisions, for the span alone.
 func decisions(call middleware.Call, said chain.Record) []attribute.KeyValue {
 	out := make([]attribute.KeyValue, 0, 8)
 	if call.Tool != nil {
@@ -75,7 +75,7 @@ func decisions(call middleware.Call, said chain.Record) []attribute.KeyValue {
 	return out
 }
 
-// explain says what is known of a tool and why, in words that are made once for each.
+// explain returns a tool's hints and their evidence as text, made once for each tool.
 func (t *Telemetry) explain(tool *middleware.Tool) []attribute.KeyValue {
 	if tool == nil {
 		return nil
@@ -92,7 +92,7 @@ func (t *Telemetry) explain(tool *middleware.Tool) []attribute.KeyValue {
 	return words
 }
 
-// whys puts decisions into words, without reasons of servers or the host, which repeat arguments.
+// whys returns the decisions as text, without reasons of servers or the host, which may repeat arguments.
 func whys(call middleware.Call, facts []chain.Decision) []string {
 	out := make([]string, len(facts))
 	var secrets *redact.Redactor
@@ -110,7 +110,7 @@ func whys(call middleware.Call, facts []chain.Decision) []string {
 }
 
 // reserved reports whether JSON-RPC or MCP defines a code. A server must not make a time series for
-// each of its own.
+// each code of its own.
 func reserved(code int64) bool {
 	return code == jsonrpc.CodeParseError || -32603 <= code && code <= -32600 || -32099 <= code && code <= -32000
 }
@@ -118,13 +118,13 @@ func reserved(code int64) bool {
 // A fault is how a call ended badly; the zero value is a good end.
 type fault struct {
 	kind string // error.type
-	code string // of JSON-RPC, "" for none; on the span alone where it is not the kind
+	code string // of JSON-RPC, "" for none; only on the span if it is not the kind
 	text string // of the status; it holds no arguments
 }
 
 var errPanicked = errors.New("otel: a panic further in")
 
-// kinds are the ends that have a word of their own, the more telling first.
+// kinds are the failures with their own error.type, the most specific first.
 var kinds = []struct {
 	is   error
 	kind string
@@ -165,7 +165,7 @@ func faultOf(ctx context.Context, call middleware.Call, res *mcp.CallToolResult,
 		}
 		return fault{kind: kind, code: code, text: message(call, wire.Message)}
 	}
-	if why := context.Cause(ctx); why != nil && errors.Is(err, why) { // the host's own words for the end of the context
+	if why := context.Cause(ctx); why != nil && errors.Is(err, why) { // the host's own cause for the end of the context
 		err = ctx.Err()
 	}
 	switch {

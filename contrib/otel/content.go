@@ -10,10 +10,10 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// maxContent is how much of the arguments, and of the result, stands on a span.
+// maxContent bounds the arguments, and the result, on a span.
 const maxContent = 16 << 10
 
-// capped returns the text, or its size where it is too long for a span.
+// capped returns the text, or its size if it is too long for a span.
 func capped(raw json.RawMessage) string {
 	if len(raw) > maxContent {
 		return fmt.Sprintf("%d bytes", len(raw))
@@ -21,7 +21,7 @@ func capped(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// content returns the arguments and the result without secrets; the result repeats none of the former.
+// content returns the arguments and the result without secrets, those of the arguments included.
 func content(call middleware.Call, res *mcp.CallToolResult) []attribute.KeyValue {
 	var secrets redact.Redactor
 	out := []attribute.KeyValue{attribute.String(attrArguments, capped(secrets.JSON(call.Arguments, definition(call.Tool).InputSchema)))}
@@ -32,7 +32,7 @@ func content(call middleware.Call, res *mcp.CallToolResult) []attribute.KeyValue
 	return append(out, attribute.String(attrResult, capped(secrets.Result(raw, definition(call.Tool).OutputSchema))))
 }
 
-// message returns what a server said, without the secrets that it was sent.
+// message returns a server's message without the secrets of the call.
 func message(call middleware.Call, said string) string { return redact.Of(call).Text(said) }
 
 func definition(t *middleware.Tool) *mcp.Tool {

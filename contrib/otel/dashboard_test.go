@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 )
 
-// What a query speaks of: metrics, and the labels that it groups or selects by.
+// The parts of a query: metrics, and the labels that it groups or selects by.
 var (
 	metricName = regexp.MustCompile(`[a-z_]+_(?:count|bucket|total|sum)\b`)
 	grouping   = regexp.MustCompile(`by \(([^)]*)\)`)

@@ -16,7 +16,7 @@ type metrics struct {
 	waits     metric.Float64Histogram
 }
 
-// buckets are those that the conventions name for calls, in seconds.
+// buckets are the conventions' buckets for calls, in seconds.
 var buckets = metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 
 func newMetrics(m metric.Meter) metrics {
@@ -34,7 +34,7 @@ func newMetrics(m metric.Meter) metrics {
 		metric.WithDescription("How often calls were handed on, repetitions included."))
 	must()
 	out.decisions, err = m.Int64Counter("fairlead.decisions", metric.WithUnit("{decision}"),
-		metric.WithDescription("What each room decided about calls."))
+		metric.WithDescription("Decisions of each stage about calls."))
 	must()
 	out.waits, err = m.Float64Histogram("fairlead.approval.duration", metric.WithUnit("s"), buckets,
 		metric.WithDescription("How long people took to answer."))

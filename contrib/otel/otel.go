@@ -45,18 +45,18 @@ type Telemetry struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
 	content    bool
-	explained  *lru.Cache[*middleware.Tool, []attribute.KeyValue] // what is known of tools, in words
+	explained  *lru.Cache[*middleware.Tool, []attribute.KeyValue] // the hints of tools, as text
 	metrics
 }
 
-// maxExplained is how many tools' words are kept; the others' are written anew.
+// maxExplained is the number of tools with cached explanations.
 const maxExplained = 1024
 
 // New returns a telemetry. It panics if the meter rejects a metric, as no OpenTelemetry provider does.
 func New(o Options) *Telemetry {
 	explained, err := lru.New[*middleware.Tool, []attribute.KeyValue](maxExplained)
 	if err != nil {
-		panic("otel: " + err.Error()) // the size is none
+		panic("otel: " + err.Error()) // maxExplained is not positive
 	}
 	return &Telemetry{
 		explained:  explained,
@@ -77,8 +77,8 @@ func (t *Telemetry) Attempt(next middleware.ToolCaller) middleware.ToolCaller {
 	return &attempt{t, next}
 }
 
-// Confirmer returns the confirmer with a span for the wait for a person. One that takes several
-// questions at once still does.
+// Confirmer returns the confirmer with a span for the wait for a person. A [hitl.GroupConfirmer]
+// stays one.
 func (t *Telemetry) Confirmer(c hitl.Confirmer) hitl.Confirmer {
 	one := &confirmer{t, c}
 	if group, ok := c.(hitl.GroupConfirmer); ok {

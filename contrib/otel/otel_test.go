@@ -31,7 +31,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-// A lab is a telemetry whose spans and metrics a test can read.
+// A lab is a telemetry with spans and metrics that a test can read.
 type lab struct {
 	spans  *tracetest.InMemoryExporter
 	reader *metric.ManualReader
@@ -98,7 +98,7 @@ func (l *lab) points(t testing.TB) map[string]map[string]int64 {
 
 func encode(set attribute.Set) string { return set.Encoded(attribute.DefaultEncoder()) }
 
-// A backend is a real server behind a session, whose tools do what the test says.
+// A backend is a real server behind a session; a test sets what its tools do.
 type backend struct {
 	*catalog.Catalog
 	meta atomic.Pointer[mcp.Meta] // of the last call
@@ -161,7 +161,7 @@ func says(v hitl.Verdict) hitl.Confirmer {
 	return hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{Verdict: v}, nil })
 }
 
-func TestASpanSaysWhatTheChainDecided(t *testing.T) {
+func TestASpanHasTheDecisions(t *testing.T) {
 	t.Parallel()
 	b, l := connect(t), newLab(fairleadotel.Options{})
 	caller := standard(l, nil).Then(b)
@@ -194,7 +194,7 @@ func TestASpanSaysWhatTheChainDecided(t *testing.T) {
 		t.Errorf("decisions: %s, then %s", miss["fairlead.decisions"], hit["fairlead.decisions"])
 	}
 	if n := slices.IndexFunc(spans, func(s tracetest.SpanStub) bool { return s.Parent.SpanID() == spans[first].SpanContext.SpanID() }); n < 0 {
-		t.Error("the attempt is no child of the call")
+		t.Error("the attempt is not a child of the call")
 	}
 	for _, s := range spans {
 		if a := attributes(s); a["gen_ai.tool.call.arguments"] != "" || strings.Contains(fmt.Sprint(a), `"id"`) {
@@ -223,7 +223,7 @@ func TestARepeatedCallHasASpanForEachAttempt(t *testing.T) {
 	}
 	whole := attributes(l.span(t, "tools/call get_customer"))
 	if whole["fairlead.attempts"] != "3" || strings.Count(whole["fairlead.decisions"], "retry: again") != 2 || whole["error.type"] != "" {
-		t.Errorf("the call says %v", whole)
+		t.Errorf("the call has %v", whole)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestTheWaitForAPersonHasItsOwnSpan(t *testing.T) {
 		wait := attributes(l.span(t, "confirm delete_customer"))
 		whole := attributes(l.span(t, "tools/call delete_customer"))
 		if wait["fairlead.decision"] != row.decision || wait["fairlead.class"] != "dangerous" || whole["error.type"] != row.fault {
-			t.Errorf("%s: the wait says %v, the call %v", name, wait, whole)
+			t.Errorf("%s: the wait has %v, the call %v", name, wait, whole)
 		}
 		if n := l.points(t)["fairlead.approval.duration"]["fairlead.decision="+row.decision]; n != 1 {
 			t.Errorf("%s: %d waits were measured", name, n)
@@ -445,10 +445,9 @@ func TestLinksAreGoodCitizens(t *testing.T) {
 
 var result = new(mcp.CallToolResult)
 
-// Switched off, it costs no allocation worth a word; switched on, a few
-// microseconds beside an SDK call of hundreds.
-// What telemetry costs, on an in-memory call of the SDK: both are called in turn, and
-// the processor's time is counted, the exporter's and the collector's included.
+// Switched off, it costs no allocation worth a word; switched on, a few microseconds beside an SDK
+// call of hundreds. The cost of telemetry, on an in-memory call of the SDK: both are called in
+// turn, and the processor's time is counted, the exporter's and the collector's included.
 func BenchmarkTelemetry(b *testing.B) {
 	be := connect(b)
 	tool, _ := be.Lookup("crm", "get_customer")

@@ -53,8 +53,8 @@ func TestSecretResultIsOnNoSpan(t *testing.T) {
 	}
 }
 
-// Whatever the rooms say of a call stands on its span: without what the call hides.
-func TestNoSecretStandsOnASpan(t *testing.T) {
+// All decisions about a call are on its span: without what the call hides.
+func TestNoSecretIsOnASpan(t *testing.T) {
 	t.Parallel()
 	schema := json.RawMessage(`{"type":"object","properties":{"pin":{"type":"string","writeOnly":true}}}`)
 	tools := []*mcp.Tool{{Name: "get_customer", InputSchema: schema}, {Name: "delete_customer", InputSchema: schema}, {Name: "xyzzy", InputSchema: schema}}

@@ -15,9 +15,9 @@ import (
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
 
-// BenchmarkHit times in turn, by the clock, a bare GET of so many bytes, the same
-// and AES-GCM's opening of them, and hits; it reports medians as multiples of the
-// bare GET's. What is sealed cannot cost less than GET and open.
+// BenchmarkHit times in turn, by the clock, a bare GET of so many bytes, the same and AES-GCM's
+// opening of them, and hits; it reports medians as multiples of the bare GET's. A sealed value
+// cannot cost less than GET and open.
 func BenchmarkHit(b *testing.B) {
 	e := redistest.New(b)
 	bare := raw(b, e)

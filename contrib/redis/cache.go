@@ -434,7 +434,6 @@ func (h *hits) of(q cache.Question) *hit {
 	return known
 }
 
-// add adds a question with its keys.
 func (h *hits) add(q cache.Question, keys []string) {
 	command := []any{"mget", keys[0]}
 	for _, token := range keys[2:] {

@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
 
-// Who closes twice, as a deferred Close behind another one does, is not told of a fault.
+// A second Close, such as a deferred one, returns no error.
 func TestCloseTwice(t *testing.T) {
 	t.Parallel()
 	s := open(t, redistest.New(t).URL(), redis.Options{Plain: true, Timeout: patient})

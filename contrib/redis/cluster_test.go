@@ -44,7 +44,7 @@ func cluster(t *testing.T) string {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatal("the nodes are no cluster")
+			t.Fatal("the nodes are not a cluster")
 		}
 	}
 	return fmt.Sprintf("redis://127.0.0.1:%d?addr=127.0.0.1:%d&addr=127.0.0.1:%d", nodes[0].Port, nodes[1].Port, nodes[2].Port)

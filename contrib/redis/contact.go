@@ -42,7 +42,6 @@ func newContact(timeout time.Duration) *contact {
 	return &contact{grace: silence + notice + 100*time.Millisecond, settle: notice + 150*time.Millisecond, doubts: make(chan struct{}, 1)}
 }
 
-// answered notes that a heartbeat was taken.
 func (c *contact) answered(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +74,6 @@ func (c *contact) turn(down bool) bool {
 	return changed
 }
 
-// doubt asks for a heartbeat at once.
 func (c *contact) doubt() {
 	select {
 	case c.doubts <- struct{}{}:

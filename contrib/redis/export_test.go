@@ -1,6 +1,6 @@
 package redis
 
-// Believes makes the store believe what bears a run's id.
+// Believes makes the store trust tokens with a run's id.
 func (s *Store) Believes(run string) {
 	s.runs.mu.Lock()
 	defer s.runs.mu.Unlock()
@@ -9,5 +9,5 @@ func (s *Store) Believes(run string) {
 	s.runs.known.Store(&known)
 }
 
-// Live reports whether it believes it now.
+// Live reports whether the run is trusted now.
 func (s *Store) Live(run string) bool { return s.runs.live(run + "token") }

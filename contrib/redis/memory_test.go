@@ -23,9 +23,9 @@ func looks(t *testing.T, c cache.Remote, text string, d time.Duration) (found []
 	return found
 }
 
-// What Redis knew before it started again is not believed, also where nobody has
-// noticed: a write may have come since the snapshot.
-func TestSnapshotIsNotBelieved(t *testing.T) {
+// Values from before a restart of Redis are not used, even if no replica has noticed the restart:
+// a write may have come since the snapshot.
+func TestSnapshotIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)
 	o := redis.Options{Key: key, Timeout: patient}
@@ -56,9 +56,8 @@ func TestSnapshotIsNotBelieved(t *testing.T) {
 	}
 }
 
-// A write whose end nobody could be told of while Redis was paused is over only when
-// every replica knows that it was cut off, and none of them believes afterwards
-// what was known before.
+// A write that ended while Redis was paused returns only when every replica has noticed that it
+// was cut off, and none of them uses afterwards what was known before.
 func TestWriteDuringAPause(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)
@@ -74,7 +73,7 @@ func TestWriteDuringAPause(t *testing.T) {
 	}
 	w := cache.Write{ID: "w", Server: "crm"}
 	if a.Begin(t.Context(), w) == nil || ended(t.Context(), a, w) == nil {
-		t.Error("it was told of")
+		t.Error("it was reported")
 	}
 	if took := time.Since(began); took < time.Second || took > 20*time.Second {
 		t.Errorf("the write was over after %v", took)
@@ -89,9 +88,9 @@ func TestWriteDuringAPause(t *testing.T) {
 	knows(t, a, "one", "new")
 }
 
-// A replica that is cut off alone knows it, and believes nothing. What it writes
-// meanwhile the others hear of when it is back: until then, and for no longer than
-// they keep a value, they may answer what is older. Nobody promises more.
+// A replica that is cut off alone knows it, and believes nothing. What it writes meanwhile is
+// reported when it is back: until then, and for no longer than they keep a value, the others may
+// return older values. More is not promised.
 func TestWriteOfOneThatIsCutOffAlone(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)
@@ -105,12 +104,12 @@ func TestWriteOfOneThatIsCutOffAlone(t *testing.T) {
 	began := time.Now()
 	write := cache.Write{ID: "w", Server: "crm"}
 	if a.Begin(t.Context(), write) == nil || ended(t.Context(), a, write) == nil {
-		t.Error("somebody was told of the write")
+		t.Error("the write was reported")
 	}
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("the write was over after %v", took)
 	}
-	knows(t, b, "one", "old") // the others have not heard of the write yet
+	knows(t, b, "one", "old") // the write was not reported to the others yet
 	eventually(t, "a value outlives its time", func() bool { return find(t, b, "brief") == "" })
 	w.cut(false)
 	back := time.Now()
@@ -119,12 +118,12 @@ func TestWriteOfOneThatIsCutOffAlone(t *testing.T) {
 		t.Errorf("it is said %v after the replica was back", took)
 	}
 	if got := looks(t, a, "one", time.Second); len(got) > 0 {
-		t.Errorf("who was cut off believes %q", got[0])
+		t.Errorf("the replica that was cut off uses %q", got[0])
 	}
 }
 
-// What is remembered of one question is not taken for another's, nor for the same one
-// at another server or about other things.
+// A cached hit of one question is not used for another, nor for the same one at another server or
+// about other entities.
 func TestHitsAreNotMixedUp(t *testing.T) {
 	t.Parallel()
 	s := open(t, redistest.New(t).URL(), redis.Options{Plain: true, Timeout: patient})

@@ -68,9 +68,9 @@ func (v *virtual) move(e *redistest.Server) { v.to.Store(int64(e.Port)); v.hangU
 
 func (v *virtual) url() string { return "redis://" + v.listener.Addr().String() + "/0" }
 
-// A copy that becomes the primary may not have heard of the last writes: what bears
-// its predecessor's id is not believed, though it was answered from here before.
-func TestPromotedCopyIsNotBelieved(t *testing.T) {
+// A copy that becomes the primary may lack the last writes: tokens with its predecessor's id are
+// not trusted, even those that this replica used before.
+func TestPromotedCopyIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	primary, second := redistest.New(t), redistest.New(t)
 	address := newVirtual(t, primary)
@@ -105,21 +105,20 @@ func TestPromotedCopyIsNotBelieved(t *testing.T) {
 			t.Fatalf("after a write and a change of the primary it still finds %q", f.Value)
 		} else if err == nil && f.Ticket != "" {
 			cached.Drop(t.Context(), question("who"), f.Ticket)
-			return // it is believed again, and knows nothing
+			return // it is trusted again, and is empty
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Error("nothing can be kept at the new primary")
 }
 
-// A node that is no master of its cluster any more has a successor, who may not have
-// heard of its last writes.
-func TestFormerMasterIsNotBelieved(t *testing.T) {
+// The successor of a former master may lack its last writes.
+func TestFormerMasterIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	const run = "0123456789abcdef"
 	s := open(t, cluster(t), redis.Options{Key: key, Timeout: patient})
 	s.Believes(run)
-	eventually(t, "a former master is believed no more", func() bool { return !s.Live(run) })
+	eventually(t, "a former master is not trusted", func() bool { return !s.Live(run) })
 	eventually(t, "the present ones are", func() bool {
 		keep(t, s.Cache(), "who", "somebody")
 		return find(t, s.Cache(), "who") == "somebody"

@@ -9,9 +9,9 @@ import (
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
 
-// A Redis that answers reads and takes no writes hears of no write either: nobody
-// believes what it knew.
-func TestRedisThatOnlyReadsIsNotBelieved(t *testing.T) {
+// A Redis that answers reads and refuses writes gets no report of a write either: no replica uses
+// its values.
+func TestReadOnlyRedisIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(t *testing.T, e *redistest.Server) error{
 		"its writes are paused": func(t *testing.T, e *redistest.Server) error {
@@ -39,7 +39,7 @@ func TestRedisThatOnlyReadsIsNotBelieved(t *testing.T) {
 			must(t, trouble(t, e))
 			w := cache.Write{ID: "w", Server: "crm"}
 			if a.Begin(t.Context(), w) == nil || ended(t.Context(), a, w) == nil {
-				t.Fatal("it was told of a write")
+				t.Fatal("it got the report of a write")
 			}
 			if got := looks(t, b, "one", time.Second); len(got) > 0 {
 				t.Errorf("after the write it answers %q, %d times", got[0], len(got))

@@ -142,7 +142,6 @@ func (s *Store) do(ctx context.Context, facility string, operation func(context.
 	return s.ended(ctx, facility, operation(within))
 }
 
-// run runs a script as one operation.
 func (s *Store) run(ctx context.Context, facility string, script *goredis.Script, keys []string, args ...any) *goredis.Cmd {
 	reply := goredis.NewCmd(ctx)
 	err := s.do(ctx, facility, func(ctx context.Context) error {
@@ -155,7 +154,7 @@ func (s *Store) run(ctx context.Context, facility string, script *goredis.Script
 	return reply
 }
 
-// ended notes how an operation went.
+// ended logs and wraps the error of an operation.
 func (s *Store) ended(ctx context.Context, facility string, err error) error {
 	if !isAnswer(err) && ctx.Err() == nil {
 		s.contact.doubt()

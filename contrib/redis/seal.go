@@ -51,7 +51,6 @@ func newSealer(key []byte, plain bool) (sealer, error) {
 	return sealer{aead: aead, hashes: &sync.Pool{New: func() any { return hmac.New(sha256.New, names) }}}, nil
 }
 
-// allowed reports whether contents may be stored.
 func (s sealer) allowed() bool { return s.aead != nil || s.plain }
 
 // seal appends contents that can only be opened at the same place.

@@ -12,10 +12,9 @@ import (
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
 
-// Replicas find Redis again one after the other. Who is first believes nothing before
-// the last has said what it wrote meanwhile, however much that is and though its
-// connection is slow.
-func TestWhoIsBackFirstBelievesNothingYet(t *testing.T) {
+// Replicas find Redis again one after the other. The first replica that is back uses no value
+// before the last has reported its writes, even many over a slow connection.
+func TestFirstReplicaBackUsesNoCachedValue(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		writes int
@@ -56,7 +55,7 @@ func TestWhoIsBackFirstBelievesNothingYet(t *testing.T) {
 				all.Go(func() {
 					w := cache.Write{ID: fmt.Sprint(i), Server: "crm", Names: about(i).Names}
 					if ended(ctx, a, w) == nil {
-						t.Error("it was told of a write")
+						t.Error("it got the report of a write")
 					}
 				})
 			}
@@ -67,7 +66,7 @@ func TestWhoIsBackFirstBelievesNothingYet(t *testing.T) {
 			first.cut(false)
 			began := time.Now()
 			time.AfterFunc(100*time.Millisecond, func() { last.cut(false) })
-			for i := 0; i < some; { // until it says of each that it may be asked for
+			for i := 0; i < some; { // until each may be requested
 				f, err := b.Look(t.Context(), about(i))
 				if f.Value != nil {
 					t.Fatalf("%v after it is back it answers %q", time.Since(began), f.Value)
@@ -76,7 +75,7 @@ func TestWhoIsBackFirstBelievesNothingYet(t *testing.T) {
 					i++
 				}
 				if time.Since(began) > time.Minute {
-					t.Fatal("it believes nothing any more")
+					t.Fatal("it trusts no value")
 				}
 				time.Sleep(time.Millisecond)
 			}

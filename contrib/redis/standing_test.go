@@ -10,9 +10,9 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 )
 
-// A yes that was taken back does not come back with a snapshot of before, nor with a
-// copy that had not heard of it.
-func TestForgottenYesStaysForgotten(t *testing.T) {
+// A revoked approval does not come back with an earlier snapshot, nor with a copy that lacks the
+// revocation.
+func TestRevokedApprovalStaysRevoked(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)
 	s := open(t, e.URL(), redis.Options{Key: key, Timeout: patient}).Approvals()
@@ -34,7 +34,7 @@ func TestForgottenYesStaysForgotten(t *testing.T) {
 	eventually(t, "it does not answer", func() bool {
 		got, err := s.Remembered(t.Context(), "ann", "bank", "pay")
 		if len(got) > 0 {
-			t.Fatalf("it stands again: %v", got)
+			t.Fatalf("it is back: %v", got)
 		}
 		return err == nil
 	})
@@ -44,7 +44,7 @@ func TestForgottenYesStaysForgotten(t *testing.T) {
 	}
 }
 
-// A replica that came by with another key all the same does not take the others' questions down.
+// A replica with another key does not take the others' questions down.
 func TestQuestionsOfAnotherHostStay(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)

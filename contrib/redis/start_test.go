@@ -12,8 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
 
-// answers is a server that answers each command as the func says, and does not
-// answer "".
+// answers is a server that answers each command with the func's result, and not at all for "".
 func answers(t *testing.T, answer func(command string) string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,8 +45,8 @@ func answers(t *testing.T, answer func(command string) string) string {
 
 func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
-// Whatever cannot be used is a clear error at the start, without the password.
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+// An unusable server is a clear error at the start, without the password.
+func TestOpenExplainsItsError(t *testing.T) {
 	t.Parallel()
 	locked := redistest.New(t, "--requirepass", "right")
 	primary := redistest.New(t)
@@ -103,7 +102,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesWhatHasNoMeaning(t *testing.T) {
+func TestOpenRefusesMeaninglessOptions(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]redis.Options{
 		"a short key": {Key: []byte("short")}, "a negative timeout": {Timeout: -1}, "a negative size": {MaxValue: -1}, "braces": {Prefix: "a{b}"},

@@ -31,7 +31,7 @@ type wire struct {
 	open []net.Conn
 }
 
-// answers passes on what the server says, each part as late as it is to be.
+// answers passes on the server's answers, each part with its delay.
 func (w *wire) answers(client io.Writer, server io.Reader) {
 	type part struct {
 		text []byte

@@ -66,8 +66,8 @@ func ended(ctx context.Context, c cache.Remote, w cache.Write) error {
 	return err
 }
 
-// keep keeps a value. A store that was held up says that nothing may be kept, as it
-// should, and is asked again.
+// keep keeps a value. A store that was delayed returns no ticket, as it should, and is asked
+// again.
 func keep(t *testing.T, c cache.Remote, text, value string) {
 	t.Helper()
 	keepFor(t, c, text, value, time.Minute)
@@ -81,7 +81,7 @@ func keepFor(t *testing.T, c cache.Remote, text, value string, ttl time.Duration
 	})
 }
 
-// find returns what is known now; an answer that is late is none.
+// find returns the present value; a late answer counts as none.
 func find(t *testing.T, c cache.Remote, text string) string {
 	t.Helper()
 	f, err := c.Look(t.Context(), question(text))
@@ -91,7 +91,7 @@ func find(t *testing.T, c cache.Remote, text string) string {
 	return string(f.Value)
 }
 
-// knows waits until something is found. It may be missed where the store was held up.
+// knows waits until a value is found. It may be missed where the store was held up.
 func knows(t *testing.T, c cache.Remote, text, want string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%q is not found", want), func() bool {
@@ -103,13 +103,13 @@ func knows(t *testing.T, c cache.Remote, text, want string) {
 	})
 }
 
-// What somebody else wrote into Redis is not there: rubbish, another version, a
-// value from another place, one of another host's key.
+// A value that others wrote into Redis is not found: rubbish, another version, a value from
+// another place, one of another host's key.
 func TestPoisonIsAMiss(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		poison func(t *testing.T, c *goredis.Client, keys []string)
-		plain  bool // whether it can be told without a key
+		plain  bool // whether it can be detected without a key
 	}{
 		"rubbish": {func(t *testing.T, c *goredis.Client, keys []string) {
 			t.Helper()
@@ -183,8 +183,7 @@ func TestPoisonIsAMiss(t *testing.T) {
 	}
 }
 
-// With another key nothing is found, and nothing of the contents or the names
-// stands in Redis.
+// With another key nothing is found, and Redis has none of the contents or names in clear.
 func TestSealed(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)
@@ -214,7 +213,7 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// An answer that was forged in Redis is a no.
+// An answer that was forged in Redis denies.
 func TestForgedAnswerIsANo(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)
@@ -327,7 +326,7 @@ func TestBreaker(t *testing.T) {
 				return err == nil && f.Ticket != ""
 			})
 			if name == "killed" && find(t, remote, "one") != "" {
-				t.Error("it knows what it lost")
+				t.Error("the test knows its loss")
 			}
 			if got := log.count("does not work"); got < 1 || got > 20 { // each call would have one
 				t.Errorf("%d lines say that something does not work:\n%s", got, log.text.String())
@@ -353,7 +352,7 @@ func TestNothingHangsPastItsDeadline(t *testing.T) {
 	for name, f := range map[string]func(ctx context.Context) error{
 		"look": func(ctx context.Context) error {
 			f, err := s.Cache().Look(ctx, question("x"))
-			if f.Value == nil && f.Ticket == "" { // it may know already that a write's end was not heard
+			if f.Value == nil && f.Ticket == "" { // it may have noticed already that a write's end was lost
 				return errors.Join(err, errMissed)
 			}
 			return err
@@ -470,9 +469,8 @@ func eventually(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// After an outage a bucket is shut until all replicas have noticed, and then it is
-// empty: they had their shares. Nor does a Redis that has started again, in which the
-// bucket is full, give a token.
+// After an outage a bucket is shut until all replicas have noticed, and then it is empty: they had
+// their shares. Nor does a restarted Redis with a full bucket give a token.
 func TestBucketIsEmptyAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	away := func(t *testing.T, l ratelimit.Shared, e *redistest.Server) {

@@ -26,9 +26,9 @@ func MySQL(text string) preflight.Verdict {
 	stmts, err := myParse(text)
 	switch {
 	case err != nil:
-		return destroys("what MySQL does not parse: %s", shown(err.Error()))
+		return destroys("MySQL does not parse it: %s", shown(err.Error()))
 	case len(stmts) == 0:
-		return destroys("there is no statement")
+		return destroys("no statement")
 	case len(stmts) > 1:
 		return destroys("a second statement")
 	}
@@ -52,7 +52,7 @@ func MySQL(text string) preflight.Verdict {
 	return verdict("one " + name)
 }
 
-// myComments matches comments that are not one for every server: MySQL runs /*! */, MariaDB /*M! */,
+// myComments matches comments that not every server ignores: MySQL runs /*! */, MariaDB /*M! */,
 // TiDB /*T! */, and two dashes begin one only before a blank.
 func myComments(text string) string {
 	if strings.Contains(text, "/*") {
@@ -70,7 +70,7 @@ func myComments(text string) string {
 	}
 }
 
-// myParsers are kept, since one takes memory and cannot be shared.
+// myParsers reuses parsers, which take memory and cannot be shared.
 var myParsers = sync.Pool{New: func() any { return parser.New() }}
 
 func myParse(text string) (stmts []ast.StmtNode, err error) {
@@ -85,7 +85,7 @@ func myParse(text string) (stmts []ast.StmtNode, err error) {
 	return stmts, err
 }
 
-// myWalk looks at every part of a tree and reports which neither reads nor is one of the further ones.
+// myWalk visits a tree and records the first part that is neither a read nor in further.
 type myWalk struct {
 	further map[string]bool
 	why     string
@@ -96,7 +96,7 @@ func (w *myWalk) Enter(n ast.Node) (ast.Node, bool) {
 	switch {
 	case w.why != "":
 	case !myReads[name] && !w.further[name]:
-		w.why = "a part that is no plain read: " + name
+		w.why = "a part that is not a plain read: " + name
 	default:
 		w.why = myPart(n)
 	}
@@ -105,7 +105,7 @@ func (w *myWalk) Enter(n ast.Node) (ast.Node, bool) {
 
 func (w *myWalk) Leave(n ast.Node) (ast.Node, bool) { return n, w.why == "" }
 
-// myPart says what in one part is more than a read: some stand in fields that are no parts.
+// myPart returns what makes one part more than a read, in fields that the walk does not visit.
 func myPart(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.SelectStmt:

@@ -17,7 +17,7 @@ import (
 // destructive: UPDATE and ON CONFLICT DO UPDATE, SELECT INTO and FOR UPDATE, a WITH that writes, other
 // functions, and a second statement. It cannot see a function that is called as a column, t.f.
 //
-// The first call takes about a second, in which the parser is compiled.
+// The first call takes about a second, to compile the parser.
 func PostgreSQL(text string) preflight.Verdict {
 	text = lines(text)
 	if why := unfit(text); why != "" {
@@ -26,9 +26,9 @@ func PostgreSQL(text string) preflight.Verdict {
 	tree, err := pgParse(text)
 	switch {
 	case err != nil:
-		return destroys("what PostgreSQL does not parse: %s", shown(err.Error()))
+		return destroys("PostgreSQL does not parse it: %s", shown(err.Error()))
 	case len(tree.GetStmts()) == 0:
-		return destroys("there is no statement")
+		return destroys("no statement")
 	case len(tree.GetStmts()) > 1:
 		return destroys("a second statement")
 	}
@@ -43,7 +43,7 @@ func PostgreSQL(text string) preflight.Verdict {
 	return verdict("one " + pgName(stmt))
 }
 
-// pgParser guards the parser. After a crash its memory may be corrupt, so nothing is read any more.
+// pgParser guards the parser. After a crash its memory may be corrupt, so it is not used any more.
 var pgParser struct {
 	sync.Mutex
 	broken bool
@@ -53,7 +53,7 @@ func pgParse(text string) (tree *pg.ParseResult, err error) {
 	pgParser.Lock()
 	defer pgParser.Unlock()
 	if pgParser.broken {
-		return nil, errors.New("the parser broke down earlier; start the process anew")
+		return nil, errors.New("the parser broke down earlier; restart the process")
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -74,11 +74,11 @@ func pgName(stmt *pg.Node) string {
 	return strings.ToUpper(name)
 }
 
-// pgWalk says which part of a tree neither reads nor is one of the further ones.
+// pgWalk returns the first part of a tree that is neither a read nor in further.
 func pgWalk(m protoreflect.Message, further map[string]bool) (why string) {
 	name := string(m.Descriptor().Name())
 	if !pgReads[name] && !further[name] {
-		return "a part that is no plain read: " + name
+		return "a part that is not a plain read: " + name
 	}
 	switch node := m.Interface().(type) {
 	case *pg.FuncCall:

@@ -2,12 +2,12 @@
 // call reads, adds or does anything else. Its probes are values of [preflight.Probe]: PostgreSQL uses
 // PostgreSQL's own parser, compiled to WebAssembly, and MySQL that of TiDB.
 //
-// A statement is a read if every part of its tree and every function is in a list of those that read,
-// so that what is new in a database is asked about.
+// A statement is a read if every part of its tree and every function is in a list of reads. So a new
+// feature of a database is asked about.
 //
-// The probes see the text and not the database: what a view, a trigger, a rule, an operator, a cast or
-// the host's own function of a listed name does is invisible to them. If that matters, give the server
-// a role that cannot write.
+// The probes see the text, not the database: they cannot see the effects of a view, a trigger, a rule, an
+// operator, a cast or a user-defined function with a listed name. If that matters, give the server a role
+// that cannot write.
 package sqlprobe
 
 import (
@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// maxText is how many bytes are read.
+	// maxText is the maximum size of a statement, in bytes.
 	maxText = 16 << 10
-	// maxParts is how many words and signs a statement may have, since parsers and walks are recursive.
+	// maxParts bounds the words and signs of a statement, since parsers and walks are recursive.
 	maxParts = 1000
 )
 
@@ -40,7 +40,7 @@ func destroys(format string, args ...any) preflight.Verdict {
 	return preflight.Verdict{Annotations: annotation.Destructive(), Why: fmt.Sprintf(format, args...)}
 }
 
-// unfit says why a text cannot be read in any dialect, "" where it can.
+// unfit returns why a text cannot be parsed in any dialect, "" if it can.
 func unfit(text string) string {
 	if len(text) > maxText {
 		return fmt.Sprintf("%d bytes are more than is read", len(text))
@@ -49,7 +49,7 @@ func unfit(text string) string {
 	for i, r := range text {
 		switch {
 		case r == utf8.RuneError:
-			return fmt.Sprintf("byte %d is no UTF-8", i)
+			return fmt.Sprintf("byte %d is not UTF-8", i)
 		case r != '\n' && r != '\t' && !unicode.IsPrint(r): // and a lone CR, which ends a comment for some
 			return fmt.Sprintf("the character %U", r)
 		}
@@ -62,7 +62,7 @@ func unfit(text string) string {
 	if parts > maxParts {
 		return fmt.Sprintf("%d words and signs are more than is read", parts)
 	}
-	// Whether a backslash keeps a quote from ending is a setting of the server's.
+	// Whether a backslash escapes a quote is a setting of the server.
 	if strings.Contains(text, `\'`) || strings.Contains(text, `\"`) {
 		return "a backslash before a quote"
 	}

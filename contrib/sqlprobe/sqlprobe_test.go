@@ -110,7 +110,7 @@ func TestPostgreSQL(t *testing.T) {
 		{"SELECT 1\x00; DROP TABLE t", risky, "U+0000"},
 		{"SELECT 1 --\r; DROP TABLE t", risky, "U+000D"},
 		{"SELECT 1 --\u2028; DROP TABLE t", risky, "U+2028"},
-		{"SELECT '\xff'", risky, "no UTF-8"},
+		{"SELECT '\xff'", risky, "not UTF-8"},
 		{"", risky, "no statement"},
 		{"-- nothing", risky, "no statement"},
 		{"get me all users", risky, "does not parse"},
@@ -173,7 +173,7 @@ func TestMySQL(t *testing.T) {
 		{"SELECT s.nextval FROM dual", risky, "nextval"}, // MariaDB counts up, where it follows Oracle
 		{"SELECT `d`.`s`.`NextVal`", risky, "nextval"},
 		{"SELECT nextval FROM t", read, ""},
-		{"EXPLAIN ANALYZE 'a1b2'", risky, "not here"}, // TiDB runs the statement that it knows under this digest
+		{"EXPLAIN ANALYZE 'a1b2'", risky, "not here"}, // TiDB runs the statement with this digest
 		{"EXPLAIN 'a1b2'", risky, "not here"},
 		{"EXPLAIN EXPLORE 'a1b2'", risky, "not here"},
 		{"EXPLAIN EXPLORE ANALYZE 'a1b2'", risky, ""},
@@ -238,8 +238,7 @@ func FuzzProbes(f *testing.F) {
 	})
 }
 
-// What the reader without a grammar calls a read is never more than one to a parser
-// that knows the grammar.
+// A read for the reader without a grammar is a read for a parser with the grammar too.
 func FuzzPlainReaderAgrees(f *testing.F) {
 	warm()
 	for _, text := range []string{
@@ -257,9 +256,9 @@ func FuzzPlainReaderAgrees(f *testing.F) {
 			if got.Annotations.Safety() == read || strings.Contains(got.Why, "does not parse") || strings.Contains(got.Why, "are more than") {
 				continue
 			}
-			// A name that only this dialect lacks is no matter of grammar.
+			// A name that only this dialect lacks does not concern the grammar.
 			if !strings.Contains(got.Why, "the function ") {
-				t.Errorf("%q is a read to the plain reader, and to %s: %s", text, name, got.Why)
+				t.Errorf("%q is a read for the plain reader, and for %s: %s", text, name, got.Why)
 			}
 		}
 	})
@@ -275,7 +274,7 @@ func ExamplePostgreSQL() {
 	}
 	// Output:
 	// safe - one SELECT
-	// dangerous - a part that is no plain read: DeleteStmt
+	// dangerous - a part that is not a plain read: DeleteStmt
 }
 
 func ExampleMySQL() {

@@ -84,7 +84,6 @@ func TestAttackAtTheTerminal(t *testing.T) {
 	golden(t, "attack", regexp.MustCompile(`\([0-9a-z]+ left\)| *[0-9]+ms`).ReplaceAllString(got, "…"))
 }
 
-// ran is a run that has ended.
 type ran struct {
 	code      int
 	out, errs string
@@ -153,7 +152,6 @@ func exists(t *testing.T, parts ...string) bool {
 	return err == nil
 }
 
-// messy returns a copy of the inbox.
 func messy(t *testing.T) string {
 	t.Helper()
 	files, err := fs.Sub(inbox, "inbox")
@@ -311,7 +309,6 @@ func TestReplCallsToolsByHand(t *testing.T) {
 	}
 }
 
-// script writes a file for --script.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "script.json")

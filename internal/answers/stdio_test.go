@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// endsBy is the variable of the environment by which this binary is a server. Its value
-// is what ends the server.
+// endsBy is the environment variable that makes this binary a server. Its value is what ends the
+// server.
 const endsBy = "ANSWERS_TEST_ENDS_BY"
 
 const statusOfSIGTERM = 15

@@ -17,8 +17,8 @@ func callOf(arguments string) middleware.Call {
 	}
 }
 
-// What changes anything of a call changes its binding, also if the very bytes of its
-// arguments are written to, and whatever was computed before.
+// Any change of a call changes its binding, also a write into the bytes of its arguments, and with
+// anything computed before.
 func TestBindingFollowsTheCall(t *testing.T) {
 	t.Parallel()
 	state := callstate.Begin(context.Background())

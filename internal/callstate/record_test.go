@@ -70,7 +70,7 @@ func TestRecordIsACopy(t *testing.T) {
 	}
 }
 
-// Two who read of one call share its record; a call inside it has one of its own.
+// Two readers of one call share its record; a call inside it has its own.
 func TestReadersOfOneCallShareItsRecord(t *testing.T) {
 	t.Parallel()
 	ctx, telemetry := callstate.Join(context.Background(), "telemetry")

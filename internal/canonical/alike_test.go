@@ -16,7 +16,7 @@ func TestNamesThatDifferOnlyInCaseAreRefused(t *testing.T) {
 		refused bool
 	}{
 		{`{}`, false}, {``, false},
-		{`{"path":"Path","b":["path","Path"]}`, false}, // values are no names
+		{`{"path":"Path","b":["path","Path"]}`, false}, // values are not names
 		{`{"a":{"path":1},"b":{"Path":1}}`, false},     // nor are those of two objects one
 		{`{"a":{"A":{"a":{}}}}`, false},
 		{`{"filePath":1,"file_path":2}`, false},

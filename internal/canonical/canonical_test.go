@@ -260,7 +260,7 @@ func FuzzAgainstEncodingJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		got, err := canonical.Append(nil, src)
 		if err == nil && !json.Valid(src) {
-			t.Fatalf("%q is no JSON, and was written as %q", src, got)
+			t.Fatalf("%q is not JSON, and was written as %q", src, got)
 		}
 		if err != nil {
 			if !json.Valid(src) {
@@ -321,8 +321,7 @@ func BenchmarkValid(b *testing.B) {
 	}
 }
 
-// A long object is put in order, wherever its longest member stands and wherever it
-// goes.
+// A long object is put in order, wherever its longest member is and wherever it goes.
 func TestLongObjectsAreRearranged(t *testing.T) {
 	t.Parallel()
 	long := func(n int) string { // out of order inside, so that it cannot be copied as it is

@@ -102,7 +102,7 @@ func write(t *rapid.T, b *strings.Builder, v jsonValue) {
 func quote(t *rapid.T, b *strings.Builder, s string) {
 	escape := rapid.Bool()
 	b.WriteByte('"')
-	for _, r := range s { // what is no UTF-8 becomes U+FFFD
+	for _, r := range s { // invalid UTF-8 becomes U+FFFD
 		short := strings.IndexRune("\"\\/\b\f\n\r\t", r)
 		switch {
 		case short >= 0 && r != '/' && escape.Draw(t, "short"):

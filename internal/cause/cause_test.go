@@ -19,8 +19,7 @@ type facts []error // not comparable
 func (facts) Error() string     { return "several" }
 func (f facts) Unwrap() []error { return f }
 
-// What the cause tells is not told of the error, wherever it stands; what the error
-// tells besides is.
+// The cause's facts do not apply to the error, wherever the cause is; the error's own do.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	why, own, plain := &fact{"another was not sent"}, &fact{"this was not sent"}, errors.New("reset")
@@ -30,8 +29,8 @@ func TestOf(t *testing.T) {
 		err   error
 		tells error // the fact that is found
 	}{
-		{"an error that tells nothing", why, plain, nil},
-		{"an error that tells", why, own, own},
+		{"an error without facts", why, plain, nil},
+		{"an error with facts", why, own, own},
 		{"one in its tree", why, fmt.Errorf("a: %w", errors.Join(plain, own)), own},
 		{"the cause itself", why, why, nil},
 		{"the cause in its tree", why, fmt.Errorf("a: %w", errors.Join(plain, why)), nil},

@@ -42,9 +42,9 @@ func TestInputRequired(t *testing.T) {
 	}
 }
 
-// Why a context is done is often how another call ended: what that one tells is not
-// told of the call that was given up because of it.
-func TestGivenUpTellsOfItsOwnCallAlone(t *testing.T) {
+// Why a context is done is often how another call ended: its facts do not apply to the call that
+// was abandoned because of it.
+func TestGivenUpDescribesItsOwnCallAlone(t *testing.T) {
 	t.Parallel()
 	other := &middleware.OutcomeUnknownError{Tool: doIt(annotation.Destructive()), Check: "look whether do_it happened", Err: errPlain}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -52,7 +52,7 @@ func TestGivenUpTellsOfItsOwnCallAlone(t *testing.T) {
 	err := fault.GivenUp(ctx)
 	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); unknown || middleware.ForModel(err) != "" ||
 		middleware.Permanent(err) || middleware.Refused(err) || !middleware.NotSent(err) {
-		t.Errorf("got %v, which tells of another call: unknown %v, for the model %q", err, unknown, middleware.ForModel(err))
+		t.Errorf("got %v, with the facts of another call: unknown %v, for the model %q", err, unknown, middleware.ForModel(err))
 	}
 	if !errors.Is(err, errPlain) || !errors.Is(err, context.Cause(ctx)) {
 		t.Errorf("the cause is not in %v", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// withAnswer says that the call is what its tool says, whatever was accepted.
+// withAnswer answers that the call has its tool's annotations, whatever was accepted.
 func withAnswer(ctx context.Context, call *middleware.Call) context.Context {
 	found := call.Tool.Annotations
 	return callstate.WithAnswer(ctx, call, call.Tool, func(annotation.Annotations) annotation.Annotations { return found })
@@ -68,7 +68,7 @@ func TestAnswerRaises(t *testing.T) {
 	ctx := withAnswer(context.Background(), &raised)
 	e := new(executor)
 	if _, err := guard.New(e, as(tool(t, call.Tool.Name(), annotation.ReadOnly()))).CallTool(ctx, call); !errors.Is(err, guard.ErrRefused) {
-		t.Errorf("the kinder definition counted: %v", err)
+		t.Errorf("the less strict definition counted: %v", err)
 	}
 	e.want(t, 0)
 }
@@ -87,8 +87,8 @@ func TestAnswerFurtherInOnlyRaises(t *testing.T) {
 	}
 }
 
-// The answer is applied to the accepted definition, so what only raises cannot lower
-// by way of a kinder copy.
+// The answer is applied to the accepted definition, so one that only raises cannot lower through a
+// less strict copy.
 func TestAnswerIsAppliedToWhatWasAccepted(t *testing.T) {
 	t.Parallel()
 	call := answering(deletes(t), annotation.ReadOnly()) // a forged copy
@@ -133,7 +133,7 @@ func TestAnswerOfAnEnclosingCallIsFound(t *testing.T) {
 	}
 }
 
-func TestWhatMustBeRecordedIsRefusedWithoutARecordOfExactlyIt(t *testing.T) {
+func TestCallThatMustBeRecordedNeedsItsOwnRecord(t *testing.T) {
 	t.Parallel()
 	a := annotation.ReadOnly()
 	a.AuditRequired = annotation.Yes
@@ -159,7 +159,7 @@ func TestWhatMustBeRecordedIsRefusedWithoutARecordOfExactlyIt(t *testing.T) {
 	}
 }
 
-// What was found wild stays so, whatever somebody changes of the call afterwards.
+// A call that was found dangerous stays so, whatever changes afterwards.
 func TestAnswerThatRaisesOutlivesAChange(t *testing.T) {
 	t.Parallel()
 	static := deletes(t)
@@ -181,7 +181,7 @@ func TestAnswerThatRaisesOutlivesAChange(t *testing.T) {
 		}
 		e.want(t, 0)
 	}
-	e := new(executor) // and another tool is none of its business
+	e := new(executor) // and it does not apply to another tool
 	other := raised
 	other.Tool = tool(t, "add_files", annotation.Write())
 	if _, err := guard.New(e, as(other.Tool)).CallTool(ctx, other); err != nil {

@@ -69,7 +69,7 @@ func give(ctx context.Context, call middleware.Call) (context.Context, *callstat
 	return callstate.WithGrant(ctx, &call, annotation.Dangerous, 5*time.Minute, nil)
 }
 
-func TestGuardRefusesWhatNobodyAgreedTo(t *testing.T) {
+func TestGuardRefusesUnapprovedCalls(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -96,14 +96,14 @@ func TestGuardRefusesWhatNobodyAgreedTo(t *testing.T) {
 			}
 			e.want(t, 0)
 			if res != nil || !errors.Is(err, guard.ErrRefused) || !middleware.NotSent(err) || !middleware.Permanent(err) || !strings.Contains(err.Error(), tt.text) {
-				t.Errorf("got %v and error %v, want a final refusal that says %q", res, err, tt.text)
+				t.Errorf("got %v and error %v, want a final refusal with %q", res, err, tt.text)
 			}
 		})
 	}
 }
 
 // The class is the accepted tool's, whatever the call carries.
-func TestKinderCopyOfAToolGainsNothing(t *testing.T) {
+func TestLessStrictCopyOfAToolGainsNothing(t *testing.T) {
 	t.Parallel()
 	accepted := tool(t, "delete", annotation.Destructive())
 	kinder := *accepted
@@ -115,7 +115,7 @@ func TestKinderCopyOfAToolGainsNothing(t *testing.T) {
 	}
 	e.want(t, 0)
 
-	// A sterner copy gains nothing either, and the executor gets the accepted one.
+	// A stricter copy gains nothing either, and the executor gets the accepted one.
 	safe := tool(t, "list", annotation.ReadOnly())
 	sterner := *safe
 	sterner.Annotations = annotation.Destructive()
@@ -205,7 +205,7 @@ func TestGrantIsGoodForOneHandOver(t *testing.T) {
 	}
 }
 
-// Of those who come at the same moment one wins, every time.
+// Of concurrent calls one wins, every time.
 func TestGrantIsSpentAtomically(t *testing.T) {
 	t.Parallel()
 	its := deletes(t)
@@ -282,7 +282,7 @@ func TestGrantIsGivenBackOnlyIfTheCallWasNotCarriedOut(t *testing.T) {
 		{"not sent, further down", fmt.Errorf("sending: %w", fact{notSent: true}), true},
 		{"refused", fact{refused: true}, true},
 		{"a plain error", errors.New("lost"), false},
-		{"an error that says no", fact{}, false},
+		{"an error that answers false", fact{}, false},
 		{"no error", nil, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -353,9 +353,9 @@ func TestGrantOfAnEnclosingCallIsFound(t *testing.T) {
 	}
 }
 
-// Guards stand at every executor of ours; two in a row need one yes, and what
-// stands between them cannot use it twice.
-func TestNestedGuardsNeedOneYes(t *testing.T) {
+// Each of our executors has a guard; two in a row need one approval, which a middleware between
+// them cannot use twice.
+func TestNestedGuardsNeedOneApproval(t *testing.T) {
 	t.Parallel()
 	var kept context.Context
 	its, e := deletes(t), new(executor)
@@ -379,7 +379,7 @@ func TestNestedGuardsNeedOneYes(t *testing.T) {
 	e.want(t, 1)
 }
 
-// A yes that was handed on and not used is void when the call has returned.
+// An approval that was handed on and not used is void when the call has returned.
 func TestInnerGrantIsVoidAfterTheReturn(t *testing.T) {
 	t.Parallel()
 	var kept context.Context
@@ -425,7 +425,7 @@ func TestGuardedCallOfADoneContextIsGivenUp(t *testing.T) {
 	}
 	e.want(t, 0)
 	if !callstate.Covers(ctx, &its) {
-		t.Error("the yes was used up")
+		t.Error("the approval was used up")
 	}
 }
 
@@ -457,8 +457,7 @@ func TestGuardNeedsAnExecutor(t *testing.T) {
 	guard.Classified(nil)
 }
 
-// Without a catalogue the class is the one that inference gave, and it stands for
-// exactly this definition.
+// Without a catalog the class is the inferred one, for exactly this definition.
 func TestClassIsTheOneThatInferenceGave(t *testing.T) {
 	t.Parallel()
 	safe := tool(t, "list", annotation.ReadOnly())
@@ -491,10 +490,10 @@ func TestClassIsTheOneThatInferenceGave(t *testing.T) {
 		{"another definition", classes(safe), change(safe, func(t *middleware.Tool) { t.Definition = dangerous.Definition }), false},
 		{"another digest", classes(safe), change(safe, func(t *middleware.Tool) { t.Digest = dangerous.Digest }), false},
 		{"a kinder copy", classes(dangerous), kinder, false},
-		{"a kinder copy of a tool that was never classed", classes(), kinder, false},
-		{"a kinder copy, classed further in", classes(dangerous, kinder), kinder, false},
-		{"a kinder definition, classed further in", classes(dangerous, tool(t, "delete", annotation.ReadOnly())), kinder, false},
-		{"a sterner copy, classed further in", classes(kinder, dangerous), kinder, false},
+		{"a less strict copy of a tool that was never classified", classes(), kinder, false},
+		{"a less strict copy, classified further in", classes(dangerous, kinder), kinder, false},
+		{"a less strict definition, classified further in", classes(dangerous, tool(t, "delete", annotation.ReadOnly())), kinder, false},
+		{"a stricter copy, classified further in", classes(kinder, dangerous), kinder, false},
 		{"another tool, classed further in", classes(dangerous, safe), safe, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

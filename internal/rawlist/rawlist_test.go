@@ -20,7 +20,7 @@ func TestPageOfARequest(t *testing.T) {
 		t.Error("a page is not that of its request")
 	}
 	if page.Seen() || page.TTL() != 0 || page.Annotations("a") != nil || page.Faults(nil) != nil {
-		t.Error("a page knows something before it was shown anything")
+		t.Error("a page has contents before it was filled")
 	}
 }
 
@@ -39,7 +39,7 @@ func TestToolsThatTheSDKCannotRead(t *testing.T) {
 		{"a description that is an object", `{"name":"a","description":{}}`, "description is {} and no text"},
 		{"meta that is text", `{"name":"a","_meta":"x"}`, `_meta is "x" and no object`},
 		{"icons that are one", `{"name":"a","icons":{}}`, "icons is {} and no list of icons"},
-		{"a number that nothing holds", `{"name":"a","x":1e999}`, ""}, // nobody reads it
+		{"a number that nothing holds", `{"name":"a","x":1e999}`, ""}, // it is not read
 		{"a number that nothing holds, in a schema", `{"name":"a","inputSchema":{"maximum":1e999}}`, "no schema, since it has a number that is out of range"},
 		{"a number that nothing holds, in the other", `{"name":"a","outputSchema":{"maximum":[-1e999]}}`, "outputSchema is"},
 		{"a number that nothing holds, in meta", `{"name":"a","_meta":{"x":1e999}}`, "_meta is"},
@@ -112,7 +112,7 @@ func TestTheSDKIsNotToRemember(t *testing.T) {
 }
 
 // An answer that the SDK remembers would be the next one's.
-func TestNorOfAnAnswerThatNobodyWaitsFor(t *testing.T) {
+func TestTTLOfAnUnwatchedListIsZero(t *testing.T) {
 	t.Parallel()
 	for result, want := range map[string]string{
 		`{"tools":[7],"ttlMs":60000}`: `{"tools":[7],"ttlMs":0}`, `{"tools":[],"ttlMs":0}`: `{"tools":[],"ttlMs":0}`, `{"ttlMs":"x"}`: `{"ttlMs":0}`,
@@ -124,7 +124,7 @@ func TestNorOfAnAnswerThatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-// What the SDK leaves out by itself is named, in whatever order the rest comes.
+// A tool that the SDK itself leaves out is named, in any order of the rest.
 func TestToolsThatTheSDKDoesNotTake(t *testing.T) {
 	t.Parallel()
 	_, page := rawlist.Watch(t.Context())
@@ -138,7 +138,7 @@ func TestToolsThatTheSDKDoesNotTake(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoListPasses(t *testing.T) {
+func TestOtherResultsPass(t *testing.T) {
 	t.Parallel()
 	for _, result := range []string{``, `null`, `7`, `[]`, `{}`, `{"tools":null}`, `{"tools":{}}`, `{"tools":[`, `{"Tools":[null]}`} {
 		_, page := rawlist.Watch(t.Context())

@@ -94,13 +94,13 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		// What counts as a yes must stand in the text, by its plain name or by an escape.
+		// A member that counts as true must be in the text, by its plain name or by an escape.
 		if answer.ReadOnly == annotation.Yes && !strings.Contains(raw, "true") {
 			t.Errorf("read-only out of %q", raw)
 		}
 		var any map[string]any
 		if json.Unmarshal([]byte(raw), &any) != nil {
-			t.Errorf("%q is no object", raw)
+			t.Errorf("%q is not an object", raw)
 		}
 	})
 }

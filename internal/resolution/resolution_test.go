@@ -24,11 +24,11 @@ func TestExceeds(t *testing.T) {
 		{"nyny", "ynyn", "[]"},
 		{"ynyn", "ynyn", "[]"},
 		{"y---", "n---", "[readOnlyHint]"},
-		{"yn--", "ny--", "[readOnlyHint]"}, // of a read the destructive hint says nothing
+		{"yn--", "ny--", "[readOnlyHint]"}, // the destructive hint of a read does not count
 		{"nn--", "ny--", "[destructiveHint]"},
 		{"-n--", "ny--", "[destructiveHint]"},
 		{"-n--", "-y--", "[destructiveHint]"},
-		{"-n--", "yy--", "[]"}, // a read destroys nothing, whatever it says of that
+		{"-n--", "yy--", "[]"}, // a read destroys nothing, with any destructive hint
 		{"-n--", "nn--", "[]"},
 		{"--y-", "n-n-", "[idempotentHint]"},
 		{"--y-", "y-n-", "[]"},

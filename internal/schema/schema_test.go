@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-go/fairlead/internal/schema"
 )
 
-// What applies to a value is found through every keyword that applies in place, once
-// each, and not through a not.
+// The schemas of a value are found through every keyword that applies in place, once each, and not
+// through a not.
 func TestApplying(t *testing.T) {
 	t.Parallel()
 	var root map[string]any
@@ -53,7 +53,7 @@ func TestContractRefusesWhatCheckRefuses(t *testing.T) {
 	}
 }
 
-// A document that nobody checked is followed as far as it leads, and no further.
+// An unchecked document is followed as far as it leads, and no further.
 func TestApplyingInAnUncheckedDocument(t *testing.T) {
 	t.Parallel()
 	wide := `{"anyOf":[` + strings.Repeat(`{},`, 10) + `{}]}`
@@ -69,7 +69,7 @@ func TestApplyingInAnUncheckedDocument(t *testing.T) {
 		{"a circle of two", `{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"$ref":"#/$defs/a"}}}`, -1},
 		{"more than the bound side by side", wide, -1},
 		{"more than the bound within each other", deep, -1},
-		{"what is no list", `{"allOf":7,"anyOf":{"a":{}},"if":true,"dependentSchemas":[{}]}`, 1},
+		{"not a list", `{"allOf":7,"anyOf":{"a":{}},"if":true,"dependentSchemas":[{}]}`, 1},
 	} {
 		var root map[string]any
 		if err := json.Unmarshal([]byte(tt.document), &root); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/fairlead-go/fairlead/internal/schema"
 )
 
-// What the schema of a contract names stays, what it requires and fixes it says, and
-// a value that breaks it is told apart by place and keyword and never by its content.
+// Members that the schema of a contract names stay, required and fixed ones are reported, and a
+// violation is identified by place and keyword and never by its content.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	c, err := schema.ReadContract(json.RawMessage(`{
@@ -34,7 +34,7 @@ func TestContract(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if !c.Shape().Requires("id") || c.Shape().Requires("node") || !c.Shape().Member("kind").IsFixed() || c.Shape().Member("id").IsFixed() {
-		t.Error("what is required or fixed is not as the schema says")
+		t.Error("the required or fixed members differ from the schema's")
 	}
 	if err := c.Check(v); err != nil {
 		t.Error(err)
@@ -49,7 +49,7 @@ func TestNoShapeAllowsAll(t *testing.T) {
 	t.Parallel()
 	var s *schema.Shape
 	if m, named := s.Lookup("a"); m != nil || !named || s.Item(0) != nil || s.Requires("a") || s.IsFixed() || !s.NeedsNothingBut("a") {
-		t.Error("a nil shape says something")
+		t.Error("a nil shape has contents")
 	}
 	if got := s.Strip(map[string]any{"a": 1}); got != 0 {
 		t.Errorf("%d members were stripped", got)

@@ -92,7 +92,7 @@ func TestMalformedScopeIsAnErrorAndNoWildcard(t *testing.T) {
 	}
 }
 
-func TestPermissionIsNoWildcard(t *testing.T) {
+func TestPermissionIsNotAWildcard(t *testing.T) {
 	t.Parallel()
 	for _, permission := range []string{"customers.read", "crm.customers.read", "openid", "all"} {
 		if err := scope.Check(permission); err != nil {
@@ -140,7 +140,7 @@ func TestCeiling(t *testing.T) {
 	})
 }
 
-// What was taken as a scope without a wildcard covers itself and nothing else.
+// A scope without a wildcard covers itself and nothing else.
 func FuzzScope(f *testing.F) {
 	for _, seed := range [][2]string{{"customers.read", "customers.write"}, {"*.read", "a.read"}, {"a.*", "a.b"}, {"*.all", ""}, {"*", "a"}} {
 		f.Add(seed[0], seed[1])
@@ -149,7 +149,7 @@ func FuzzScope(f *testing.F) {
 		s, err := scope.New(scope.Scope{Permission: text})
 		if err != nil {
 			if s.Covers(permission, "") {
-				t.Fatalf("%q is no scope and covers %q", text, permission)
+				t.Fatalf("%q is not a scope and covers %q", text, permission)
 			}
 			return
 		}
@@ -158,7 +158,7 @@ func FuzzScope(f *testing.F) {
 		case !wild && covers != (text == permission):
 			t.Fatalf("%q covers %q: %v", text, permission, covers)
 		case covers && scope.Check(permission) != nil && text != "*.all" && text != "*.*":
-			t.Fatalf("%q covers %q, which is no permission", text, permission)
+			t.Fatalf("%q covers %q, which is not a permission", text, permission)
 		}
 	})
 }

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// verdict is what an error tells. The zero value says that nothing is known.
+// verdict holds the facts of an error. The zero value has no facts.
 type verdict struct {
 	notSent, refused, permanent bool
 	after                       time.Duration
@@ -84,7 +84,7 @@ func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
 	}
 }
 
-// A counter is a server whose only tool counts how often it ran.
+// A counter is a server with one tool, which counts how often it ran.
 func counter() (*mcp.Server, *atomic.Int32) {
 	s, ran := mcptest.New(), new(atomic.Int32)
 	mcptest.Add(s, mcptest.Tool("act", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
@@ -141,7 +141,7 @@ func TestNoConnectionIsNotSent(t *testing.T) {
 	}
 }
 
-// What a session that is not HTTP says of a connection is about some other one.
+// A connection error of a session that is not HTTP is about another connection.
 func TestDialErrorOfSomethingElseIsUnknown(t *testing.T) {
 	err := fmt.Errorf("fulfilling the input request: %w", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("refused")})
 	check(t, call(t, callerFunc(func() (*mcp.CallToolResult, error) { return nil, err })), unknown)
@@ -441,7 +441,7 @@ func TestDoneContextComesBackAsItsCause(t *testing.T) {
 	})
 }
 
-// expiring is a context whose time is over when the test says so: the call has been sent.
+// expiring is a context with a deadline that the test triggers: the call has been sent.
 type expiring struct {
 	context.Context
 
@@ -486,8 +486,8 @@ type failing struct{}
 
 func (failing) MarshalJSON() ([]byte, error) { return nil, errors.New("no") }
 
-// What a chain further in has found out is handed on: an outer executor that
-// calls through it knows no more.
+// The facts of an inner chain are handed on: an outer executor that calls through it has no
+// others.
 func TestWhatIsKnownAlreadyIsKept(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -521,7 +521,7 @@ func (f callerFunc) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToo
 	return f()
 }
 
-// Over HTTP it is seen that a call left, whatever the server says of itself.
+// Over HTTP a call that left is recognized, whatever the server answers.
 func TestServerThatSpeaksAsTheClientIsNotNotSentOverHTTP(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		s := mcptest.New()

@@ -93,8 +93,8 @@ func TestStatusThroughTwoOfOursIsRead(t *testing.T) {
 	})
 }
 
-// A status is that of the last request. If others left before it, they may have
-// been executed, and the last one's refusal says nothing about them.
+// A status is that of the last request. If others left before it, they may have been executed, and
+// the last one's refusal does not describe them.
 func TestRefusalAfterAnotherRequestIsUnknown(t *testing.T) {
 	again := func(base http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -136,7 +136,7 @@ func TestRefusalAfterAnotherRequestIsUnknown(t *testing.T) {
 			})
 		})
 	}
-	t.Run("a transport that is no net/http, between two of ours", func(t *testing.T) {
+	t.Run("a transport that is not net/http's, between two of ours", func(t *testing.T) {
 		statuses := []int{http.StatusBadGateway, http.StatusTooManyRequests}
 		fake := roundTripper(func(r *http.Request) (*http.Response, error) {
 			res := &http.Response{StatusCode: statuses[0], Body: http.NoBody, Request: r}
@@ -152,7 +152,7 @@ func TestRefusalAfterAnotherRequestIsUnknown(t *testing.T) {
 		_ = res.Body.Close()
 		check(t, sdkerr.Sort(t.Context(), w, "srv", "act", errors.New("x")), unknown)
 	})
-	t.Run("a transport that is no net/http, around ours", func(t *testing.T) {
+	t.Run("a transport that is not net/http's, around ours", func(t *testing.T) {
 		statuses := []int{http.StatusBadGateway, http.StatusTooManyRequests}
 		fake := roundTripper(func(r *http.Request) (*http.Response, error) {
 			res := &http.Response{StatusCode: statuses[0], Body: http.NoBody, Request: r}
@@ -172,7 +172,6 @@ func TestRefusalAfterAnotherRequestIsUnknown(t *testing.T) {
 	})
 }
 
-// adding adds a header to every request.
 func adding(key string) func(http.RoundTripper) http.RoundTripper {
 	return func(base http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -225,7 +224,7 @@ func TestB135NetHTTPSendsNoPostASecondTime(t *testing.T) {
 	}
 }
 
-func TestReplayThatWasStoppedSaysSo(t *testing.T) {
+func TestStoppedReplayIsReported(t *testing.T) {
 	cs, h, _ := over(t, mcptest.Modern, func(b http.RoundTripper) http.RoundTripper { return sdkerr.RoundTripper(adding("Idempotency-Key")(b)) })
 	var last error
 	for range 50 { // a replay needs a connection that is there already
@@ -262,8 +261,8 @@ func TestAnswersPassThrough(t *testing.T) {
 	})
 }
 
-// Who forges the words of a status has not sent it.
-func TestForgedStatusIsNotBelieved(t *testing.T) {
+// A text that looks like a status is not one.
+func TestForgedStatusDoesNotCount(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		cs, h, _ := over(t, version, sdkerr.RoundTripper)
 		answering(h, http.StatusBadGateway, "Retry-After", "7")

@@ -239,7 +239,7 @@ func TestFailureOfTheToolIsAResult(t *testing.T) {
 	}
 }
 
-// What stands beneath the session knows whose call it is.
+// The executor beneath the session gets the caller's identity.
 func TestIDAndScopeGoThroughTheSDK(t *testing.T) {
 	got := make(chan [2]string, 1)
 	client := mcptest.NewClient()

@@ -46,7 +46,7 @@ func TestTaskIsNotAResult(t *testing.T) {
 				t.Errorf("%s of a %s tool: got %#v", raw, tool.Safety(), err)
 			}
 			if told := middleware.ForModel(err); !strings.Contains(told, "srv__act has begun and has not ended") {
-				t.Errorf("%s: the model is told %q", raw, told)
+				t.Errorf("%s: the model reads %q", raw, told)
 			}
 		}
 	}

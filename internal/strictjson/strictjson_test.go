@@ -23,7 +23,7 @@ func TestMembersKeepTheirOrder(t *testing.T) {
 	}
 }
 
-func TestMembersOfWhatIsNoObject(t *testing.T) {
+func TestMembersOfOtherValues(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		``, ` `, `null`, `7`, `"{}"`, `[]`, `[{}]`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{"a" 1}`, `{"a":1 "b":2}`,

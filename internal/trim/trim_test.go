@@ -45,7 +45,7 @@ func anyTree(depth int) *rapid.Generator[any] {
 	})
 }
 
-// What is weighed is what is written.
+// The weighed text is the written one.
 func TestWeightIsThatOfWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -57,8 +57,8 @@ func TestWeightIsThatOfWhatIsWritten(t *testing.T) {
 	})
 }
 
-// What is cut and still too large is something that nothing can be cut from, what was
-// cut is counted, and the value that was handed in stays as it was.
+// A value that is still too large after cutting has nothing left to cut, the cuts are counted, and
+// the given value is unchanged.
 func TestCutJSONFits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -79,7 +79,7 @@ func TestCutJSONFits(t *testing.T) {
 	})
 }
 
-// What the shape requires or fixes stays, and the rest makes room for it.
+// Members that the shape requires or fixes stay, and the rest is cut for them.
 func TestCutJSONKeepsToTheShape(t *testing.T) {
 	t.Parallel()
 	c, err := schema.ReadContract(json.RawMessage(`{"properties":{"hash":{"pattern":"^a+$"}},"required":["hash"]}`))
@@ -96,7 +96,7 @@ func TestCutJSONKeepsToTheShape(t *testing.T) {
 	}
 }
 
-func TestCutTextSaysHowMuchIsMissing(t *testing.T) {
+func TestCutTextHasTheMissingLength(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		text string

@@ -31,7 +31,7 @@ func TestWhatIsGated(t *testing.T) {
 		caller middleware.ToolCaller
 		want   bool
 	}{
-		"a gate": {turn.Gate()(end), true}, "behind a link that tells": {chain.Recover()(turn.Gate()(end)), true}, "a bare executor": {end, false},
+		"a gate": {turn.Gate()(end), true}, "behind a middleware that describes itself": {chain.Recover()(turn.Gate()(end)), true}, "a bare executor": {end, false},
 		"behind one that does not": {hidden, false}, "nothing": {nil, false},
 	} {
 		if got := turn.Gated(c.caller); got != c.want {
@@ -42,7 +42,7 @@ func TestWhatIsGated(t *testing.T) {
 
 // A middleware of the host's that calls next once more, or when all is over, is held
 // up by nothing: the guard has a word on that.
-func TestNobodyWaitsAtAGateForEver(t *testing.T) {
+func TestNoCallWaitsAtAGateForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tickets := turn.New(1, "a", "a")

@@ -248,7 +248,7 @@ func TestBadCitizens(t *testing.T) {
 		{"ID is one per call that the model asked for; all attempts share it.", "no scope", changing(func(call *middleware.Call) { call.Scope = "all" }), "the scope"},
 		{"Nothing is shared across scopes.", "one memory for all", remember(false, func(call middleware.Call) string { return string(call.Arguments) }), "another scope"},
 		{"A panic further in leaves nothing stuck.", "a flight that never lands", flightOf(false), "within a minute"},
-		{"A panic further in leaves nothing stuck.", "a lock that nobody opens", flightOf(true), "blocked for good"},
+		{"A panic further in leaves nothing stuck.", "a lock that is never released", flightOf(true), "blocked for good"},
 	}
 	covered := make(map[string]bool)
 	for _, b := range bad {
@@ -274,7 +274,7 @@ func TestBadCitizens(t *testing.T) {
 	}
 }
 
-// What a check quotes must stand in the contract.
+// The contract must contain the quotes of the checks.
 func TestSentencesStandInTheContract(t *testing.T) {
 	t.Parallel()
 	var docs strings.Builder
@@ -329,7 +329,7 @@ var (
 	refusal   = &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "no"}}}
 )
 
-// A sentError says that what failed had been sent, whatever it wraps.
+// A sentError reports that the failed call had been sent, whatever it wraps.
 type sentError struct{ error }
 
 func (e sentError) Unwrap() error { return e.error }
@@ -515,8 +515,8 @@ func oneField(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-// What another test holds for a moment, such as a table that is made once, blocks
-// nobody for good.
+// A lock that another test holds briefly, such as that of a table that is made once, is not a
+// deadlock.
 func TestALockThatIsHeldElsewhere(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -229,7 +229,7 @@ func TestAToolThatIsReplacedWhileAPersonThinksIsRefused(t *testing.T) {
 }
 
 // The scope is the user's, so that nobody's memory is another's.
-func TestScopeIsTheSessionsWhereNobodySays(t *testing.T) {
+func TestScopeDefaultsToTheSession(t *testing.T) {
 	t.Parallel()
 	var scopes []string
 	watch := func(next middleware.ToolCaller) middleware.ToolCaller {
@@ -253,7 +253,7 @@ func TestScopeIsTheSessionsWhereNobodySays(t *testing.T) {
 }
 
 // Whoever chooses a session's id, it is no user's.
-func TestASessionIsNoUser(t *testing.T) {
+func TestASessionIsNotAUser(t *testing.T) {
 	t.Parallel()
 	var scopes []string
 	watch := func(next middleware.ToolCaller) middleware.ToolCaller {
@@ -282,7 +282,7 @@ func TestASessionIsNoUser(t *testing.T) {
 }
 
 // The newest revision has no sessions, and a token need not name its user.
-func TestScopeIsTheTokensWhereItNamesNobody(t *testing.T) {
+func TestScopeOfATokenWithoutASubject(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
 	s := serve.New(server, "crm", serve.Options{Chain: chain.Standard{Cache: cache.New(cache.Options{})}.Middleware()})
@@ -309,7 +309,7 @@ func TestScopeIsTheTokensWhereItNamesNobody(t *testing.T) {
 	}
 }
 
-func TestAddToolSaysWhatIsWrong(t *testing.T) {
+func TestAddToolExplainsItsError(t *testing.T) {
 	t.Parallel()
 	s := serve.New(mcptest.New(), "crm", serve.Options{})
 	both := annotation.Annotations{ReadOnly: annotation.Yes, Destructive: annotation.Yes}

@@ -22,7 +22,7 @@ func corpus(t *testing.T, name string) []string {
 	return requests
 }
 
-// What changes something by a GET is not a read, and what reads stays one.
+// A change by a GET is not a read, and a read stays one.
 func TestHTTPCorpus(t *testing.T) {
 	t.Parallel()
 	writes := corpus(t, "http_writes.txt")
@@ -38,12 +38,12 @@ func TestHTTPCorpus(t *testing.T) {
 			asked++
 		}
 	}
-	if t.Logf("%d writes, %d reads of which %d are asked about", len(writes), len(reads), asked); asked*20 > len(reads) {
+	if t.Logf("%d writes, %d reads; %d of these are asked about", len(writes), len(reads), asked); asked*20 > len(reads) {
 		t.Error("more than 5 % of the reads are asked about")
 	}
 }
 
-func TestHTTPNounsAreNoVerbs(t *testing.T) {
+func TestHTTPNounsAreNotVerbs(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
 		"/deploymentmanager/v2/projects", "/connectiontypes", "/assignedlocations", "/androidenterprise/v1/products",

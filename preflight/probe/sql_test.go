@@ -40,7 +40,7 @@ func checkProbe(t *testing.T, read preflight.Probe, cases []probeCase) {
 func checkVerdict(t *testing.T, got preflight.Verdict) {
 	t.Helper()
 	if got.Why == "" || len(got.Why) > 500 || strings.ContainsFunc(got.Why, func(r rune) bool { return r < ' ' || r == '\u2028' }) {
-		t.Errorf("the reason is no short line: %q", got.Why)
+		t.Errorf("the reason is not a short line: %q", got.Why)
 	}
 }
 

@@ -55,9 +55,9 @@ func TestAllocs(t *testing.T) {
 	}
 }
 
-// TestPeersAreNoStrawMen holds what the peers allocate at most: the libraries as
+// TestPeersAreFair holds what the peers allocate at most: the libraries as
 // their examples show them cost no more.
-func TestPeersAreNoStrawMen(t *testing.T) {
+func TestPeersAreFair(t *testing.T) {
 	if raced {
 		t.Skip("the race detector allocates")
 	}
@@ -78,8 +78,8 @@ func TestPeersAreNoStrawMen(t *testing.T) {
 	}
 }
 
-// TestRatios gates on the rows that everybody meets. A busy machine gets room: seven
-// tenths of the goal, or of what the page of figures shows where the goal is missed.
+// TestRatios gates on the rows that everybody meets. A busy machine gets a tolerance: seven tenths
+// of the goal, or of what the page of figures shows where the goal is missed.
 func TestRatios(t *testing.T) {
 	if raced {
 		t.Skip("the race detector changes what things cost")
@@ -107,7 +107,7 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// A row whose chain gives a wrong answer fails, and so does a hit that was none.
+// A row whose chain gives a wrong answer fails, and so does a false hit.
 func TestWrongAnswersFail(t *testing.T) {
 	t.Parallel()
 	wrong := func(*server) middleware.ToolCaller {

@@ -16,10 +16,10 @@ import (
 // turns is how many calls take turns: budget ends a call that comes again and again.
 const turns = 16
 
-// A build puts what is measured before a server.
+// A build puts the measured middlewares before a server.
 type build func(*server) middleware.ToolCaller
 
-// peersBefore are the two peers, each at the work of a row with a limit for each attempt; 0 is none.
+// peersBefore are the two peers, each doing the work of a row, with a time limit for each attempt unless 0.
 func peersBefore(limit time.Duration, work func(build) func(int) error) []subject {
 	return []subject{
 		{name: "naive", run: work(func(s *server) middleware.ToolCaller { return newNaive(s, limit) })},
@@ -33,7 +33,7 @@ func calling(with build, call middleware.Call) func(int) error {
 	return reaching(context.Background(), with, call, func(n int) json.RawMessage { return arguments[n%turns].raw })
 }
 
-// reaching makes calls with the n-th arguments, and sees that each one reached the server.
+// reaching makes calls with the n-th arguments, and checks that each one reached the server.
 func reaching(ctx context.Context, with build, call middleware.Call, arguments func(n int) json.RawMessage) func(int) error {
 	s, made := new(server), 0
 	caller := with(s)
@@ -87,7 +87,7 @@ func callDeadline() contest {
 	}
 }
 
-// agreeing stands where a confirmation got its yes: it gives one to every call.
+// agreeing takes the place of a confirmation and approves every call.
 type agreeing struct{ next middleware.ToolCaller }
 
 func (a agreeing) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
@@ -115,7 +115,7 @@ func callGranted() contest {
 	}
 }
 
-// asking asks questions whose answers are cached, in the same bytes or each time in others.
+// asking makes calls with cached results, in the same bytes or in different ones each time.
 func asking(with build, size int, fresh bool) func(int) error {
 	s := new(server)
 	caller, ctx, arguments := with(s), context.Background(), several(size)
@@ -146,7 +146,7 @@ func asking(with build, size int, fresh bool) func(int) error {
 	}
 }
 
-// hit is a read whose answer is known.
+// hit is a read with a cached result.
 func hit(size int, name string, fresh bool) contest {
 	c := contest{
 		name:  "hit/" + name + "/repeat",

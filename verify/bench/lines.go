@@ -21,8 +21,8 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 )
 
-// children are what this program is if childKey names it: proxies between its standard
-// input and output and a server of its own, and that server.
+// children are the processes that this program becomes if childKey names one: proxies between its
+// standard streams and their own server, and that server.
 func children() map[string]func() error {
 	return map[string]func() error{
 		"server": answerLines,
@@ -53,7 +53,7 @@ func serverCommand() *exec.Cmd {
 	return cmd
 }
 
-// between copies lines between a client and the server, each of which look has seen.
+// between copies lines between a client and the server, and calls look with each.
 func between(look func(line []byte) error) error {
 	server := serverCommand()
 	in, err := server.StdinPipe()
@@ -89,7 +89,7 @@ func eachLine(in io.Reader, out io.Writer, look func([]byte) error) error {
 	}
 }
 
-// answerLines is a server of one tool, whose result is rows of JSON in a text.
+// answerLines is a server of one tool with a result of JSON rows in a text.
 func answerLines() error {
 	size, _ := strconv.Atoi(os.Getenv(sizeKey))
 	row := `{"id":1234,"name":"Ada Lovelace","city":"London"}, `

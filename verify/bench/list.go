@@ -25,7 +25,7 @@ func benchmarks() []benchmark {
 	all = append(all, of("miss/plain", missPlain), of("miss/deadline", missDeadline),
 		benchmark{name: "cores/miss", run: missesOverCores}, benchmark{name: "cores/hit", run: hitsOverCores})
 	for _, at := range []int{1, 64} {
-		if runtime.GOOS != "linux" { // which reports the CPU time of another process in a file
+		if runtime.GOOS != "linux" { // only Linux reports the CPU time of another process in a file
 			break
 		}
 		all = append(all, results("200B", 200, at), results("100KB", 100<<10, at))

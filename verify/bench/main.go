@@ -1,12 +1,12 @@
-// Command bench compares the chain with what else does its work, in one run and by turns: by CPU time and by
+// Command bench compares the chain with other ways to do its work, in one run and by turns: by CPU time and by
 // allocations. It prints a table of ratios, peer ÷ ours, so that more is better.
 //
 //	go -C verify run ./bench                # all of it, some minutes
 //	go -C verify run ./bench -run call,hit  # rows whose names begin so; with a $, those of that name
 //	go -C verify run ./bench -json          # one object a line
 //
-// A goal that is missed is marked and is no failure: the machine may be busy. A
-// wrong answer, or a hit that was none, is one.
+// A missed goal is marked but is not a failure: the machine may be busy. A wrong answer is a failure,
+// and so is a hit that reached the server.
 package main
 
 import (
@@ -77,7 +77,7 @@ func chosen(name, only string) bool {
 type benchmark struct {
 	name  string
 	run   func(pace) (row, error)
-	judge func(*row) // says whether what several processes found is enough; nil where one is
+	judge func(*row) // judges the medians of several processes; nil if one process is enough
 }
 
 func of(name string, its func() contest) benchmark {

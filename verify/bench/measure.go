@@ -23,7 +23,7 @@ type contest struct {
 	cpu    func() time.Duration // as that of a subject
 	peers  []subject
 	goals  map[string]float64 // the least ratio, by peer
-	allocs float64            // the most allocations of ours; infinite is no goal
+	allocs float64            // the most allocations of ours; infinite for any
 }
 
 // pace is how long and how often a contest measures.
@@ -124,7 +124,7 @@ func calibrate(s subject, batch time.Duration) (int, error) {
 	}
 }
 
-// spend is what n runs cost the process, the collector's share included.
+// spend returns the CPU time of n runs, the collector's share included.
 func (s subject) spend(n int) (time.Duration, error) {
 	clock := s.cpu
 	if clock == nil {
@@ -143,8 +143,8 @@ func (s subject) allocs(n int) (float64, error) {
 	return allocsOf(s.run, n)
 }
 
-// allocsOf counts the allocations of one run, as testing.AllocsPerRun does: the least of some
-// tries, since what else runs in the process only adds.
+// allocsOf counts the allocations of one run, as testing.AllocsPerRun does: the minimum of several
+// tries, since the rest of the process only adds to it.
 func allocsOf(run func(int) error, n int) (float64, error) {
 	n = min(max(n, 20), 200)
 	least := math.Inf(1)

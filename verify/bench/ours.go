@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/timeout"
 )
 
-// standard is the chain that the rows measure, nothing switched off.
+// standard is the chain that the rows measure, with everything switched on.
 func standard(o cache.Options) chain.Standard {
 	return chain.Standard{
 		Budget:    budget.New(budget.Options{Session: budget.Limit{Calls: 1 << 40}}),

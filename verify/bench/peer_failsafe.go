@@ -19,8 +19,8 @@ import (
 
 type result = *mcp.CallToolResult
 
-// resilient is failsafe-go with four policies in the order of our chain. The breaker is where our
-// retry has its budget: both leave a server in trouble alone.
+// resilient is failsafe-go with four policies in the order of our chain. The breaker takes the place of
+// our retry's budget: both protect a server in trouble.
 type resilient struct {
 	next  middleware.ToolCaller
 	known known

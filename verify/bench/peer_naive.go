@@ -104,7 +104,7 @@ type remembered struct {
 	writes  int // to the server, when it was asked
 }
 
-// naiveCache remembers reads until something is written to their server.
+// naiveCache caches reads until something is written to their server.
 func naiveCache(next naive) naive {
 	known, err := lru.New[string, remembered](1000)
 	if err != nil {
@@ -181,7 +181,7 @@ func naiveTimeout(next naive, limit time.Duration) naive {
 	}
 }
 
-// naiveKey is the way that is found everywhere: decode, encode, hash.
+// naiveKey is the usual way: decode, encode, hash.
 func naiveKey(call middleware.Call) (string, error) {
 	var decoded any
 	if err := json.Unmarshal(call.Arguments, &decoded); err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// several measures a row in some processes and takes the medians: where things are in memory
-// decides some hundredths of a ratio, for as long as the process lives.
+// several measures a row in some processes and takes the medians: the addresses in memory change a
+// ratio by some percent for the whole life of a process.
 func (b benchmark) several(p pace) (row, error) {
 	found := make([]row, p.processes)
 	for i := range found {
@@ -45,7 +45,7 @@ func (b benchmark) another(p pace, r *row) error {
 	return json.Unmarshal(out, r)
 }
 
-// merged is what some processes found of the same, not judged yet.
+// merged returns the medians of several processes' rows, not judged yet.
 func merged(found []row) (row, error) {
 	r := found[0]
 	r.Met, r.Allocs = true, median(each(found, func(f row) float64 { return f.Allocs }))

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// What one process finds by chance is not what the table says.
+// The chance result of one process is not in the table.
 func TestMergedIsTheMedian(t *testing.T) {
 	found := []row{
 		{Name: "a", Ratio: map[string]float64{"naive": 2.4}, Allocs: 1, PeerAllocs: map[string]float64{"naive": 7}, Cost: "310ns"},
@@ -15,7 +15,7 @@ func TestMergedIsTheMedian(t *testing.T) {
 	}
 	found[1].Cost = "quick"
 	if _, err := merged(found); err == nil {
-		t.Error("a cost that is none passes")
+		t.Error("a cost of 0 passes")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // legacy is the last revision of the protocol with sessions.
 const legacy = "2025-11-25"
 
-// childKey names which of children this program is to be.
+// childKey names the variable that selects one of children.
 const childKey = "FAIRLEAD_BENCH_CHILD"
 
 // serveChild is the child that this process is meant to be, and reports whether it was one.

@@ -17,7 +17,7 @@ const answerText = "3 invoices are open"
 
 var answer = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answerText}}}
 
-// A server counts the calls that reach it, so that a hit that was none shows.
+// A server counts the calls that reach it, so that a false hit is detected.
 type server struct{ calls int }
 
 func (s *server) CallTool(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
@@ -63,7 +63,7 @@ type argument struct {
 }
 
 const (
-	spaces = "                " // 16: room for 65,536 ways to write the same
+	spaces = "                " // 16 characters of two kinds: 65,536 ways to write the same
 	head   = `{"id":"00000000","query":"unpaid","limit":50,"filter":{"status":["open","late"],"min":100.5,"of":"C-10021"},` + spaces + `"sort":"due","desc":true,`
 	short  = `{"id":"00000000","limit":50,` + spaces
 )

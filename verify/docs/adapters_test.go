@@ -34,7 +34,7 @@ func TestGoCodeOfAdaptersCompiles(t *testing.T) {
 	}
 }
 
-// A README names the version of the SDK with which its module is tested: the one in go.mod.
+// A README names the tested version of the SDK: the one in go.mod.
 func TestReadmesNameTheTestedVersion(t *testing.T) {
 	t.Parallel()
 	for _, a := range adapters {

@@ -74,7 +74,7 @@ func run(ctx context.Context, root string, rows []row) ([]string, error) {
 	return faults, nil
 }
 
-// explained are the results that need more than a word.
+// explained are the results that need an explanation.
 var explained = map[string]string{"": "there is no such test", "skip": "it is skipped", "fail": "it fails"}
 
 func test(ctx context.Context, dir string, names []string) (map[string]string, error) {

@@ -50,7 +50,7 @@ func read(path string) ([]row, error) {
 	return rows, nil
 }
 
-// What the table as a whole must hold.
+// The requirements of the table as a whole.
 const (
 	leastTests  = 60
 	mostPerTest = 3
@@ -62,17 +62,17 @@ func check(rows []row, dir string) []string {
 	seen := make(map[string]bool)
 	for _, r := range rows {
 		if seen[r.id] {
-			say("%s stands twice", r.id)
+			say("%s occurs twice", r.id)
 		}
 		seen[r.id] = true
 		if r.what == "" {
-			say("%s does not say what it is", r.id)
+			say("%s has no description", r.id)
 		}
 		if len(r.tests) == 0 {
 			say("%s names no test", r.id)
 		}
 		if _, err := os.Stat(filepath.Join(dir, r.page)); r.page == "" || err != nil {
-			say("%s: there is no page %q", r.id, r.page)
+			say("%s: page %q does not exist", r.id, r.page)
 		}
 	}
 	by := users(rows)

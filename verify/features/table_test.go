@@ -47,10 +47,10 @@ func TestCheck(t *testing.T) {
 		t.Error(faults)
 	}
 	for want, change := range map[string]func(rows []row) []row{
-		"x-0 stands twice":    func(r []row) []row { return append(r, r[0]) },
-		"does not say":        func(r []row) []row { r[0].what = ""; return r },
+		"x-0 occurs twice":    func(r []row) []row { return append(r, r[0]) },
+		"has no description":  func(r []row) []row { r[0].what = ""; return r },
 		"names no test":       func(r []row) []row { r[0].tests = nil; return r },
-		"there is no page":    func(r []row) []row { r[0].page = "q.md"; return r },
+		"does not exist":      func(r []row) []row { r[0].page = "q.md"; return r },
 		"only 59 different":   func(r []row) []row { return r[1:] },
 		"serves 4 rows, more": func(r []row) []row { r[1].tests, r[2].tests, r[3].tests = r[0].tests, r[0].tests, r[0].tests; return r },
 	} {
@@ -60,7 +60,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A test that is not there, fails or is skipped is no proof.
+// A test that is missing, fails or is skipped proves nothing.
 func TestRunSeesWhatPasses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -38,7 +38,7 @@ const (
 	slack = 20 * time.Second
 )
 
-// A Result is what came of it.
+// A Result is how the fleet's run went.
 type Result struct {
 	Calls, Server, Failed, Denied int
 	P50, P99, Max                 time.Duration
@@ -46,8 +46,8 @@ type Result struct {
 	Over                          float64  // by how many calls the quota was exceeded at most
 	Twice                         int      // cold keys that were fetched more than once
 	Broken                        []string // promises, in words
-	// Stood is how long a process stood still at most. Excused is how many of the broken promises
-	// assume processes that do not.
+	// Stood is the longest time without progress of a process. Excused is how many of the broken
+	// promises assume processes that run.
 	Stood   time.Duration
 	Excused int
 	Log     string // what the replicas logged
@@ -116,7 +116,7 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 
 func (r *Result) judge(o Options, events []world.Event, ledger []world.Execution) {
 	r.Calls, r.Server = len(events), len(ledger)
-	var broken, late world.Breaches // late is what a process that stands still may cost
+	var broken, late world.Breaches // late are those that a stopped process may cause
 	var took []time.Duration
 	for _, e := range events {
 		took = append(took, e.Ended.Sub(e.Began))
@@ -135,7 +135,7 @@ func (r *Result) judge(o Options, events []world.Event, ledger []world.Execution
 	}
 	r.Twice = world.Again(ledger, cold)
 	r.Over = world.Peak(ledger, o.PerMinute) - float64(o.Burst)
-	// What arrives at once was let through one after the other: the server is behind by what is on its way.
+	// Calls that were admitted one after the other may arrive at once: the server lags by those in flight.
 	if most := float64(o.Replicas*workers + o.Trouble.Bursts*o.Burst); r.Over > most {
 		late.Addf("the quota was exceeded by %.0f calls; what was done to the engine may cost %d bursts of %d, and %d calls were on their way", r.Over, o.Trouble.Bursts, o.Burst, o.Replicas*workers)
 	}
@@ -145,8 +145,8 @@ func (r *Result) judge(o Options, events []world.Event, ledger []world.Execution
 	r.Broken = append(broken.List(), late.List()...)
 }
 
-// cold is how the names of items begin that all replicas ask for at once.
+// cold is the prefix of the items that all replicas ask for at once.
 const cold = "cold "
 
-// InTheMiddle is when a trouble comes of which both sides are to be seen.
+// InTheMiddle is when a trouble begins, so that there are calls before and after it.
 const InTheMiddle = 800 * time.Millisecond

@@ -16,8 +16,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// plays plays a fleet. Where a process stood still, as it does on a machine with much
-// else to do, what only that may have cost says nothing, and it is played again.
+// plays plays a fleet. If a process did not run for a while, as on a busy machine, violations that
+// this may have caused do not count, and the fleet is played again.
 func plays(t *testing.T, o fleet.Options) *fleet.Result {
 	t.Helper()
 	const tolerable = 50 * time.Millisecond
@@ -30,14 +30,14 @@ func plays(t *testing.T, o fleet.Options) *fleet.Result {
 		if held || try == 5 || r.Excused < len(r.Broken) || r.Stood < tolerable {
 			return r
 		}
-		t.Logf("a process stood still for %v; once more: %d cold keys twice, %q", r.Stood, r.Twice, r.Broken)
+		t.Logf("a process did not run for %v; once more: %d cold keys twice, %q", r.Stood, r.Twice, r.Broken)
 	}
 }
 
 // Four processes, one Redis, one server with a ledger, 20,000 calls.
 func TestFourReplicas(t *testing.T) {
 	r := plays(t, fleet.Options{Patience: patient})
-	t.Logf("%d calls, %d of them at the server, %d failed (%d denied), p50 %v, p99 %v, max %v, in %v; over the quota by %.0f; %d cold keys twice; stood still for %v",
+	t.Logf("%d calls, %d of them at the server, %d failed (%d denied), p50 %v, p99 %v, max %v, in %v; over the quota by %.0f; %d cold keys twice; not running for %v",
 		r.Calls, r.Server, r.Failed, r.Denied, r.P50, r.P99, r.Max, r.Took, r.Over, r.Twice, r.Stood)
 	if r.Twice > 0 {
 		t.Errorf("%d cold keys were fetched more than once", r.Twice)
@@ -50,13 +50,12 @@ func TestFourReplicas(t *testing.T) {
 	}
 }
 
-// What happens to Redis in the middle costs time, memory and refusals, and breaks
-// no promise.
+// A trouble of Redis costs time, memory and refusals, and breaks no promise.
 func TestTroubles(t *testing.T) {
 	for _, trouble := range fleet.Troubles {
 		t.Run(trouble.Name, func(t *testing.T) {
 			r := plays(t, fleet.Options{Calls: 12_000, Cold: 1, PerMinute: 90_000, Burst: 100, Trouble: trouble, After: fleet.InTheMiddle})
-			t.Logf("%-42s %5d calls %5d at the server %4d failed (%d denied) p50 %v p99 %v max %v in %v; quota +%.0f; stood still for %v", trouble.Name,
+			t.Logf("%-42s %5d calls %5d at the server %4d failed (%d denied) p50 %v p99 %v max %v in %v; quota +%.0f; not running for %v", trouble.Name,
 				r.Calls, r.Server, r.Failed, r.Denied, r.P50, r.P99, r.Max, r.Took, r.Over, r.Stood)
 			for _, broken := range r.Broken {
 				t.Error(broken)

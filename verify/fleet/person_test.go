@@ -76,7 +76,6 @@ func (r *replica) signal(s syscall.Signal) {
 	}
 }
 
-// calls makes the replica call.
 func (r *replica) calls(id string) {
 	r.t.Helper()
 	if _, err := fmt.Fprintln(r.in, id); err != nil {
@@ -89,7 +88,7 @@ func (r *replica) says(prefix string) string {
 	select {
 	case line := <-r.lines:
 		if !strings.HasPrefix(line, prefix) {
-			r.t.Errorf("it says %q, want %q", line, prefix)
+			r.t.Errorf("it shows %q, want %q", line, prefix)
 		}
 		return line
 	case <-time.After(time.Minute):
@@ -212,7 +211,7 @@ func TestPersonAtAnotherReplica(t *testing.T) {
 		c.calls("three")
 		id, digest := ada.sees("three")
 		c.kill()
-		ada.decides(id, digest, "approve") // taken or not: nobody is there to act on it
+		ada.decides(id, digest, "approve") // taken or not: no replica is there to act on it
 		b := start(t, e, server)           // and one that starts does nothing of it
 		time.Sleep(500 * time.Millisecond)
 		b.kill()
@@ -232,7 +231,7 @@ func TestPersonAtAnotherReplica(t *testing.T) {
 		b.kill()
 		want("four", 0)
 	})
-	t.Run("a question whose replica died is taken off", func(t *testing.T) {
+	t.Run("the question of a dead replica is removed", func(t *testing.T) {
 		c := start(t, e, server)
 		c.calls("five")
 		id, digest := ada.sees("five")
@@ -243,7 +242,7 @@ func TestPersonAtAnotherReplica(t *testing.T) {
 		}
 		want("five", 0)
 	})
-	t.Run("Redis dies while somebody waits", func(t *testing.T) {
+	t.Run("Redis dies while a call waits", func(t *testing.T) {
 		c := start(t, e, server)
 		c.calls("six")
 		id, digest := ada.sees("six")

@@ -48,7 +48,7 @@ type Replica struct {
 	out    *json.Encoder
 }
 
-// A line is what a replica prints of a call, and at its end how long it stood still.
+// A line is a replica's output: about a call, and at its end how long it did not run.
 type line struct {
 	world.Event
 
@@ -126,7 +126,6 @@ func (r *Replica) run(ctx context.Context) error {
 	return r.out.Encode(line{Stood: max(stood(), 1)})
 }
 
-// ask makes the calls that it reads.
 func (r *Replica) ask(ctx context.Context, store *redis.Store, server middleware.ToolCaller) error {
 	in := inbox.New(inbox.Options{Board: store.Board()})
 	served := make(chan error, 1)
@@ -150,7 +149,7 @@ func (r *Replica) ask(ctx context.Context, store *redis.Store, server middleware
 	}
 }
 
-// still measures for how long this process does not run, and returns what reports the longest time.
+// still measures for how long this process does not run, and returns a func that reports the longest time.
 func still() (longest func() time.Duration) {
 	const every = 5 * time.Millisecond
 	over, most := make(chan struct{}), make(chan time.Duration)
@@ -170,7 +169,7 @@ func still() (longest func() time.Duration) {
 	return func() time.Duration { close(over); return <-most }
 }
 
-// open tries again where an answer was late, on a machine that does much else.
+// open tries again if an answer was late, as on a busy machine.
 func open(ctx context.Context, url string, o redis.Options) (store *redis.Store, err error) {
 	for range 20 {
 		if store, err = redis.Open(ctx, url, o); err == nil {

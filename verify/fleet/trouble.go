@@ -15,10 +15,10 @@ import (
 type Trouble struct {
 	Name   string
 	Do     func(*redistest.Server) error
-	Bursts int // that it may give beyond the quota: one for each loss of memory that no replica can notice
+	Bursts int // beyond the quota that are allowed: one for each loss of data that no replica can notice
 }
 
-// Troubles are all that may happen to it.
+// Troubles are all troubles.
 var Troubles = []Trouble{
 	{Name: "nothing"},
 	{Name: "killed, back after 1.5 s", Do: func(e *redistest.Server) error {

@@ -2,10 +2,10 @@
 // package or a module is too large.
 //
 //	go -C verify run ./layout            # every package
-//	go -C verify run ./layout -faults    # only what is wrong, and the totals
+//	go -C verify run ./layout -faults    # only the faults, and the totals
 //
 // A row has the package's lines (of .go files other than tests) and its exported top-level names (the values of
-// an enumeration count with their type). What a package may import is in .golangci.yml.
+// an enumeration count with their type). The rules for imports are in .golangci.yml.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-go/fairlead/verify/internal/repo"
 )
 
-// Limits. The modules are to come down to 36,000 lines for the root and 61,000 for all.
+// Limits. The goals are 36,000 lines for the root module and 61,000 for all.
 const (
 	mostNames     = 25
 	mostLines     = 1500

@@ -13,7 +13,7 @@ var list string
 type mutant struct {
 	name  string
 	file  string // from the project's root
-	find  string // a text that is once in the file; the line in which it ends is replaced
+	find  string // a text that is once in the file; its last line is replaced
 	with  string // the new line, without its indentation
 	tests tests  // that catch it; zero for the simulation
 }
@@ -26,7 +26,7 @@ type tests struct {
 // parse returns the mutants of a list in the form that mutants.txt describes.
 func parse(text string) (mutants []mutant, err error) {
 	var m *mutant
-	form := "" // what the lines of m begin with, in their order
+	form := "" // the first characters of the lines of m, in order
 	number := 0
 	for line := range strings.Lines(text + "\n\n") {
 		number++

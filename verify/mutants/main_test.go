@@ -36,7 +36,7 @@ func TestMutantsArePlaced(t *testing.T) {
 		if p, err := place(root, m); err != nil {
 			t.Error(err)
 		} else if _, err := parser.ParseFile(token.NewFileSet(), m.file, p.source, 0); err != nil {
-			t.Errorf("mutant %s is no Go: %v", m.name, err)
+			t.Errorf("mutant %s is not Go: %v", m.name, err)
 		}
 		if these, _ := m.look(); !these.exist(t, root) {
 			t.Errorf("mutant %s is stale: %s has not all of the tests %s", m.name, these.folder, these.run)
@@ -82,7 +82,7 @@ func TestPageListsMutants(t *testing.T) {
 		delete(rows, m.name)
 	}
 	for name := range rows {
-		t.Errorf("verify/mutants/README.md has a row for %s, which is no mutant", name)
+		t.Errorf("verify/mutants/README.md has a row for %s, which is not a mutant", name)
 	}
 }
 
@@ -106,8 +106,7 @@ func (s tests) exist(t *testing.T, root string) bool {
 	})
 }
 
-// The code is looked at and not the comments, and whoever changes it hears which mutant
-// has lost its place.
+// Only code counts, not comments, and the error names the mutant that is stale.
 func TestPlaceLooksAtCodeOnly(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -17,7 +17,6 @@ import (
 	"strings"
 )
 
-// A placed mutant knows its line.
 type placed struct {
 	mutant
 
@@ -67,7 +66,7 @@ func withoutComments(source []byte) []byte {
 	}
 }
 
-// A verdict is what became of a mutant.
+// A verdict is the result for one mutant.
 type verdict struct {
 	caught bool
 	seed   string // that caught it

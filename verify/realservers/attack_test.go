@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// An attack is a message by which a server may execute what was not shown.
+// An attack is a message that may make a server execute a call that was not shown.
 type attack struct {
 	name string
 	line string
@@ -41,7 +41,7 @@ var attacks = []attack{
 		does: map[string]string{plain: "delete_path /srv/old"},
 	},
 	{
-		name: "a call whose id is null",
+		name: "a call with a null id",
 		line: `{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"delete_path","arguments":{"path":"/srv/old"}}}`,
 		does: map[string]string{plain: "delete_path /srv/old"},
 	},
@@ -114,8 +114,8 @@ func TestAttacksWithoutTheProxy(t *testing.T) {
 	})
 }
 
-// What a person approves is what the server executes, and what two servers would read
-// differently is refused.
+// The server executes the approved call, and a call that two servers would read differently is
+// refused.
 func TestExecutedIsWhatWasShown(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(t *testing.T, _ realServer, command []string, l ledger) {

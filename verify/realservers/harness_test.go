@@ -109,7 +109,7 @@ func eachServer(t *testing.T, test func(t *testing.T, s realServer, command []st
 	}
 }
 
-// A ledger is the file in which a server records what it executed.
+// A ledger is a server's record of its executions, a file.
 type ledger string
 
 func (l ledger) env() string { return "LEDGER=" + string(l) }
@@ -346,7 +346,7 @@ func serving(t *testing.T, l ledger, url string, command ...string) string {
 	}
 }
 
-// post sends one message to a proxy over HTTP and returns what came back, and of which session.
+// post sends one message to a proxy over HTTP and returns the response and its session.
 func post(t *testing.T, url, session, body string) (text, of string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))

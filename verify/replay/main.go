@@ -126,7 +126,7 @@ type session struct {
 	chain   middleware.ToolCaller
 	prompt  string
 	goal    string // "" for a task without an attack
-	carrier string // the ID of the call whose result carries the goal
+	carrier string // the ID of the call with the goal in its result
 	inside  bool   // the calls are the attack's
 	out     string // of the next call
 	ran     bool   // the call reached its executor
@@ -227,7 +227,7 @@ func (s *session) next() string { return fmt.Sprint("call ", s.ids+1) }
 func (s *session) call(c call, out string) error {
 	tool, ok := s.tools.Lookup(s.server, c.Tool)
 	if !ok {
-		return fmt.Errorf("there is no tool %q", c.Tool)
+		return fmt.Errorf("no tool %q", c.Tool)
 	}
 	id := s.next()
 	s.ids++

@@ -24,7 +24,7 @@ var variants = map[string]func(goal string, a attack) string{
 	"homoglyphs": each(strings.NewReplacer("a", "а", "e", "е", "o", "о", "c", "с", "p", "р", "S", "Ѕ", "H", "Н").Replace),
 }
 
-// each returns a rewriting of all values of the calls that stand in the goal.
+// each returns a rewriting of all values of the calls that are in the goal.
 func each(rewrite func(string) string) func(goal string, a attack) string {
 	return func(goal string, a attack) string {
 		for _, value := range values(a.Calls) {

@@ -49,7 +49,6 @@ func (q question) names() bool {
 
 func questions() ([]question, error) { return lines[question](questionsFile) }
 
-// size is how many tools are to be told apart.
 const size = 500
 
 // A listed tool is one line of the file of tools.
@@ -140,8 +139,8 @@ func ranks(ctx context.Context, c *catalog.Catalog, questions []question, rank s
 	return places, nil
 }
 
-// substrings is what a program without an index would do: it counts the words of
-// the message that stand anywhere in the name, title or description of a tool.
+// substrings is what a program without an index would do: it counts the words of the message that
+// are anywhere in the name, title or description of a tool.
 func substrings(_ context.Context, message string, tools []*middleware.Tool) ([]float64, error) {
 	words := strings.FieldsFunc(strings.ToLower(message), func(r rune) bool { return strings.ContainsRune(" ,.:;?!\"'()", r) })
 	scores := make([]float64, len(tools))

@@ -4,12 +4,11 @@
 //
 //	go -C verify test -v ./selecteval -tools FOLDER/tools.jsonl
 //
-// The tools are those of real servers and other people's words, so they are no
-// part of this repository; a line of the file is {"server", "name", "title",
-// "description", "inputSchema", "annotations"}. Of them the 500 are taken whose
-// "server/name" has the smallest SHA-256, so nobody chose them, and the questions
-// are about the first 240 of those. The first 200 were written before there was a
-// ranking; those in an even place were looked at while it was made, the others were
+// The tools are those of real servers and other people's words, so they are not part of this
+// repository; a line of the file is {"server", "name", "title", "description", "inputSchema",
+// "annotations"}. The 500 with the smallest SHA-256 of "server/name" are taken, which is a random
+// choice, and the questions are about the first 240 of those. The first 200 were written before
+// there was a ranking; those in an even place were looked at while it was made, the others were
 // not. The last 40 were written when it was finished.
 package selecteval_test
 
@@ -66,8 +65,8 @@ func TestMostQuestionsDoNotNameTheTool(t *testing.T) {
 	}
 }
 
-// The wanted tool is among the first ten for 85 questions of 100: of all, of those
-// that nobody looked at while the ranking was made, and of those that do not name it.
+// The wanted tool is among the first ten for 85 questions of 100: of all, of those unseen while
+// the ranking was made, and of those that do not name it.
 func TestWantedToolIsAmongTheFirstTen(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat(*tools); err != nil {

@@ -14,26 +14,26 @@ import (
 	"github.com/fairlead-go/fairlead/verify/world"
 )
 
-// A manner is how the person, or what stands between, answers a question.
+// A manner is how the person, or a layer in between, answers a question.
 type manner uint8
 
 const (
 	approves     manner = iota
 	denies              //
 	silent              // until the question ends, with the error of its context
-	stuck               // for long after the question has ended, and then yes
-	late                // says yes a little after the question has ended
-	tied                // says yes at the very moment at which it ends
-	hurried             // turns the end of the question into a yes
+	stuck               // until long after the question has ended, then approves
+	late                // approves shortly after the question has ended
+	tied                // approves at the very instant of its end
+	hurried             // approves because the question has ended
 	zero                // no decision
-	odd                 // a verdict that is none
+	odd                 // an undefined verdict
 	yesWithError        //
 	panics              //
 	exits               // ends its goroutine
-	edits               // other arguments, and yes
-	editsBadly          // arguments that cannot be sent, and yes
-	twice               // no, and a moment later yes
-	scrawls             // writes over the bytes that it was shown, and yes
+	edits               // approves with other arguments
+	editsBadly          // approves with arguments that cannot be sent
+	twice               // denies, and then approves
+	scrawls             // overwrites the bytes that it was shown, and approves
 	lastManner          //
 )
 
@@ -72,7 +72,7 @@ func (w *scenario) Confirm(ctx context.Context, request hitl.Request) (hitl.Deci
 	return w.answer(ctx, r, how, request)
 }
 
-// answer puts the manner into a decision, and notes a yes that counts.
+// answer returns the manner's decision, and records an approval that counts.
 func (w *scenario) answer(ctx context.Context, r *record, how manner, request hitl.Request) (hitl.Decision, error) {
 	yes := hitl.Decision{Verdict: hitl.Approved, By: "sim"}
 	bytes := string(request.Arguments)
@@ -111,7 +111,7 @@ func (w *scenario) answer(ctx context.Context, r *record, how manner, request hi
 	}
 	w.say(r.id, "approved", bytes)
 	if how == edits && r.worse == "" && !request.Tool.Safety().MustConfirm() && w.wild(r, bytes) {
-		r.worse = bytes // nobody has been shown what this is
+		r.worse = bytes // no person has seen these arguments
 		return yes, nil
 	}
 	r.yes = &approval{at: time.Now(), bytes: bytes}
@@ -130,7 +130,7 @@ func (w *scenario) answer(ctx context.Context, r *record, how manner, request hi
 	return yes, nil
 }
 
-// A standing approval is what a person wanted remembered, with the member that may differ.
+// A standing is an approval that a person wanted remembered, with the member that may differ.
 type standing struct {
 	question
 
@@ -138,7 +138,6 @@ type standing struct {
 	since, revoked time.Time
 }
 
-// revoke takes back what is remembered.
 func (w *scenario) revoke(ctx context.Context) {
 	all, err := w.approvals.List(ctx)
 	for _, s := range all {
@@ -147,14 +146,14 @@ func (w *scenario) revoke(ctx context.Context) {
 	if err != nil {
 		w.badf("harness", w.order[0], "revoking: %v", err)
 	}
-	for i, s := range w.standing { // one of this moment may be recorded after it
+	for i, s := range w.standing { // one of the same instant may be recorded after it
 		if s.revoked.IsZero() && s.since.Before(time.Now()) {
 			w.standing[i].revoked = time.Now()
 		}
 	}
 }
 
-// stands reports whether a person approved such executions and has not taken it back.
+// stands reports whether a remembered approval covers such executions and was not revoked.
 func (w *scenario) stands(asked question, at time.Time) bool {
 	return slices.ContainsFunc(w.standing, func(s standing) bool {
 		form := s.question
@@ -181,7 +180,7 @@ func (s standing) fits(text string) bool {
 	return there && reflect.DeepEqual(was, is)
 }
 
-// smear writes over arguments; what comes of it is still an object.
+// smear overwrites arguments; the result is still an object.
 func smear(arguments []byte) {
 	for i, c := range arguments {
 		if '1' <= c && c <= '8' || c == 'x' {
@@ -190,7 +189,7 @@ func smear(arguments []byte) {
 	}
 }
 
-// question notes that somebody is asked, and draws how they will answer.
+// question records that a person is asked, and draws the answer.
 func (w *scenario) question(request hitl.Request) (*record, manner, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +206,7 @@ func (w *scenario) question(request hitl.Request) (*record, manner, time.Duratio
 		wait = span(dice, time.Millisecond, 10*time.Second)
 	}
 	if r.turn != nil && r.yes != nil && time.Since(r.yes.at) >= w.settings.lifetime {
-		before, shown = before+1, r.yes.bytes // the yes has ended while the call waited for those before it
+		before, shown = before+1, r.yes.bytes // the approval expired while the call waited for its turn
 	}
 	w.say(r.id, "asked", how.String())
 	r.told = !request.InDoubt.IsZero()
@@ -223,7 +222,7 @@ func (w *scenario) question(request hitl.Request) (*record, manner, time.Duratio
 	case string(request.Arguments) != shown:
 		w.badf("I1", r, "a person was shown %s and not %s", request.Arguments, shown)
 	case r.narrow && r.server == trusty:
-		w.badf("I22", r, "a person was asked about what its caller may not see")
+		w.badf("I22", r, "a person was asked about a tool that its caller may not see")
 	}
 	if r.smears {
 		smear(r.sent)
@@ -243,5 +242,5 @@ func (w *scenario) silence(r *record, lasted time.Duration) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.badf("I13", r, "a question stood unanswered for %v", lasted)
+	w.badf("I13", r, "a question was unanswered for %v", lasted)
 }

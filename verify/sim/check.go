@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// begin records what the call was made for, and checks the class that the catalog gave its tool.
+// begin records the call's law, and checks the class that the catalog gave its tool.
 func (w *scenario) begin(r *record, tool *middleware.Tool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *scenario) occupied(r *record) bool {
 		return true
 	}
 	if (r.law == asks || (w.settings.careful || w.settings.doubted) && r.law != reads) && r.asked == 0 && len(r.execs) == 0 && r.meaning < distinctMeanings {
-		return true // it waited for the answer to another's question, which was like its own
+		return true // it waited for the answer to another call's equal question
 	}
 	return w.hinted(r.server, r.tool.name) || r.passes == 0 && r.hasItsTurn()
 }
@@ -120,47 +120,47 @@ func (w *scenario) hinted(server, tool string) bool {
 	return w.settings.hinted && server == liar && tool == "get_note"
 }
 
-// checkError: whose error it is, and whether it tells the truth.
+// checkError checks that an error is the call's own, and true.
 func (w *scenario) checkError(ctx context.Context, r *record, err error) {
 	if end, ok := errors.AsType[*endError](err); ok && end.call != r.id {
 		w.badf("I8", r, "got the end of another call: %v", err)
 	}
 	over := ctx.Err() != nil || !r.deadline.IsZero() && !r.ended.Before(r.deadline)
 	if errors.Is(err, context.Canceled) && !over {
-		w.badf("I8", r, "was cancelled by somebody else: %v", err)
+		w.badf("I8", r, "was cancelled by another call's context: %v", err)
 	}
 	if _, own := errors.AsType[*timeout.Error](err); errors.Is(err, context.DeadlineExceeded) && !own && !over {
 		w.badf("I8", r, "got a deadline that is not its own: %v", err)
 	}
 	if e, ok := errors.AsType[*serverError](err); ok && e.exec.call != r && e.exec.end.Before(r.begun) {
-		w.badf("I3", r, "got an error from memory, of execution %d", e.exec.n)
+		w.badf("I3", r, "got a cached error, of execution %d", e.exec.n)
 	}
 	if r.rogue != honest || r.law == reads {
 		return
 	}
 	last := r.last()
-	if last == nil || last.law == reads { // the host may have said so meanwhile
+	if last == nil || last.law == reads { // the host may have changed its policy meanwhile
 		return
 	}
 	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); !unknown && last.open() {
-		w.badf("I2", r, "may have happened, and the error does not say so: %v", err)
+		w.badf("I2", r, "may have happened, and the error does not state the doubt: %v", err)
 	}
 	if middleware.NotSent(err) {
 		for _, e := range r.execs {
 			if e.delivered() {
-				w.badf("I2", r, "says that it was not sent, and execution %d was: %v", e.n, err)
+				w.badf("I2", r, "reports that it was not sent, and execution %d was: %v", e.n, err)
 				return
 			}
 		}
 	}
 }
 
-// open reports whether nobody can know how the execution ended.
+// open reports whether the outcome of the execution is unknown to callers.
 func (e *exec) open() bool {
 	return slices.Contains([]fault{failed, dropped, neither, panicked}, e.fault)
 }
 
-// checkAnswer: whose answer it is, and how old.
+// checkAnswer checks that an answer is the call's own, and fresh.
 func (w *scenario) checkAnswer(r *record, res *mcp.CallToolResult) {
 	e := w.answerOf(r, res)
 	if e == nil {
@@ -168,7 +168,7 @@ func (w *scenario) checkAnswer(r *record, res *mcp.CallToolResult) {
 	}
 	w.checkSeen(r, e)
 	if r.rogue != honest && (r.law == asks && e.law != asks || r.lowered()) {
-		return // the host led its call to another tool, which needs no yes
+		return // the host sent its call to another tool, which needs no approval
 	}
 	if e.call != r {
 		w.checkShared(r, res, e)
@@ -220,11 +220,11 @@ func (w *scenario) checkShared(r *record, res *mcp.CallToolResult, e *exec) {
 	case fromMemory && r.begun.Sub(e.end) >= ttl:
 		w.badf("I3", r, "got an answer %v old", r.begun.Sub(e.end))
 	case fromMemory && e.fault == isError:
-		w.badf("I3", r, "got the error of execution %d from memory", e.n)
+		w.badf("I3", r, "got the cached error of execution %d", e.n)
 	case res.RequestState != "":
-		w.badf("I3", r, "got what execution %d asks another", e.n)
+		w.badf("I3", r, "got the question that execution %d asks another caller", e.n)
 	case fromMemory && r.touched && !remembered:
-		w.badf("I4", r, "was answered from memory while a write was under way")
+		w.badf("I4", r, "was answered from the cache while a write was in flight")
 	}
 }
 
@@ -238,7 +238,7 @@ func (w *scenario) checkRest(r *record) {
 	before := w.order[r.n-1]
 	again := before.text == r.text && before.tool == r.tool && before.server == r.server
 	if again && r.law == asks && w.hinted(r.server, r.tool.name) {
-		return // its tool's own limit may outlast the yes
+		return // its tool's own limit may outlast the approval
 	}
 	want := 1
 	if again && (r.law == reads || r.law == repeats && w.settings.remembered) {

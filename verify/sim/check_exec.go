@@ -21,7 +21,7 @@ func (w *scenario) handOver(ctx context.Context, at *session, params *mcp.CallTo
 	r := w.calls[id]
 	if r == nil {
 		r = w.order[0]
-		w.badf("I15", r, "a call with the metadata of nobody was sent: %v", params.Meta)
+		w.badf("I15", r, "a call with unknown metadata was sent: %v", params.Meta)
 	}
 	bytes, _ := params.Arguments.(json.RawMessage)
 	sent := string(bytes)
@@ -50,7 +50,7 @@ func (w *scenario) handOver(ctx context.Context, at *session, params *mcp.CallTo
 		w.checkPatience(r, e)
 		w.checkTime(ctx, r, e)
 		if !ok || accepted.Digest != r.digest || params.Name != r.tool.name {
-			w.badf("I7", r, "was sent, and its definition is no longer the accepted one")
+			w.badf("I7", r, "was sent after its definition was no longer accepted")
 		}
 		w.checkStampede(r)
 		w.checkIntended(r, e)
@@ -73,7 +73,7 @@ func (w *scenario) over(e *exec) {
 	w.say(e.call.id, "executed", fmt.Sprintf("%d %v", e.n, e.fault))
 }
 
-// meaningOf returns what the bytes mean, -1 for what is none of ours.
+// meaningOf returns the meaning of the bytes, -1 for foreign ones.
 func (w *scenario) meaningOf(r *record, sent string) int {
 	if sent == r.text {
 		return r.meaning
@@ -86,8 +86,8 @@ func (w *scenario) meaningOf(r *record, sent string) int {
 	return -1
 }
 
-// checkConsent: I1, I13 and I15. What needs an approval has one, to exactly this, which has not
-// expired; and the bytes are those that were handed in or approved.
+// checkConsent checks I1, I13 and I15. A call that needs an approval has an unexpired one for exactly
+// this; its bytes are those that the caller passed or the person approved.
 func (w *scenario) checkConsent(r *record, e *exec, sent string) {
 	want := r.text
 	if r.yes != nil {
@@ -106,19 +106,19 @@ func (w *scenario) checkConsent(r *record, e *exec, sent string) {
 	switch {
 	case yes == nil && e.scope == r.scope && e.server == r.server && r.ended.IsZero() && w.stands(r.question(sent, e.meaning), e.start):
 	case yes == nil:
-		w.badf("I1", r, "was executed without a yes")
+		w.badf("I1", r, "was executed without an approval")
 	case e.scope != r.scope:
-		w.badf("I1", r, "was executed for %q, and the yes was to %q", e.scope, r.scope)
+		w.badf("I1", r, "was executed for %q, and approved for %q", e.scope, r.scope)
 	case e.server != r.server:
-		w.badf("I1", r, "was executed at %s, and the yes was to %s", e.server, r.server)
+		w.badf("I1", r, "was executed at %s, and approved for %s", e.server, r.server)
 	case e.law == asks && !e.start.Before(yes.at.Add(w.settings.lifetime)):
-		w.badf("I1", r, "was executed %v after the yes, which had expired", e.start.Sub(yes.at))
+		w.badf("I1", r, "was executed %v after its approval, which had expired", e.start.Sub(yes.at))
 	case !r.ended.IsZero():
 		w.badf("I1", r, "was executed after it had returned")
 	}
 }
 
-// checkOnce: I2. What may have happened is not sent again, unless the law allows repeating it.
+// checkOnce checks I2: a call that may have happened is not sent again, unless the law allows it.
 func (w *scenario) checkOnce(r *record, e *exec) {
 	if e.law < writes || r.law < writes && e.law < asks {
 		return
@@ -131,7 +131,7 @@ func (w *scenario) checkOnce(r *record, e *exec) {
 	}
 }
 
-// checkPatience: I11. A server that asked to be left alone is, by this call.
+// checkPatience checks I11: a call waits as long as its server asked.
 func (w *scenario) checkPatience(r *record, e *exec) {
 	last := r.last()
 	if last == nil || r.rogue != honest || last.replica != e.replica {
@@ -142,7 +142,7 @@ func (w *scenario) checkPatience(r *record, e *exec) {
 	}
 }
 
-// checkTime: I9. Nothing is sent whose time is over, or without a limit.
+// checkTime checks I9: no call is sent after its time, or without a limit.
 func (w *scenario) checkTime(ctx context.Context, r *record, e *exec) {
 	deadline, ok := ctx.Deadline()
 	switch {
@@ -155,11 +155,11 @@ func (w *scenario) checkTime(ctx context.Context, r *record, e *exec) {
 	case r.law != reads && !r.cancelled.IsZero():
 		w.badf("I9", r, "was sent after it had been cancelled")
 	case r.law == reads && !r.ended.IsZero() && !w.awaited(r, e):
-		w.badf("I19", r, "was sent when nobody waited for it any more")
+		w.badf("I19", r, "was sent when no caller waited for it")
 	}
 }
 
-// awaited reports whether anybody waits for the answer to this question.
+// awaited reports whether a caller waits for the result of this call.
 func (w *scenario) awaited(r *record, e *exec) bool {
 	return slices.ContainsFunc(w.order, func(o *record) bool {
 		return o != r && o.asksTheSame(r) && o.live(e.start)
@@ -184,7 +184,7 @@ func (w *scenario) checkStampede(r *record) {
 		return
 	}
 	if r.tool.byName != reads {
-		return // no word tells how long its result stays true, so it is volatile and not shared
+		return // it is volatile, because no hint gives its freshness, and not shared
 	}
 	var under *record
 	for _, o := range w.order {
@@ -193,7 +193,7 @@ func (w *scenario) checkStampede(r *record) {
 		}
 		if !o.live(r.entered) {
 			if o.ended.After(r.entered.Add(-time.Minute)) {
-				return // what it left behind is hard to say
+				return // the calls that it left behind are unknown
 			}
 			continue
 		}
@@ -209,7 +209,7 @@ func (w *scenario) checkStampede(r *record) {
 		return // r may have been the first of the two, and too short for the other
 	}
 	if last := under.last(); !under.live(time.Now()) || last != nil && last.fault == asksInput {
-		return // half an answer is nobody else's
+		return // a request for input is not shared
 	}
 	for _, at := range w.writeEvents[r.server] {
 		if !at.Before(under.entered) && !at.After(r.entered) {

@@ -14,13 +14,13 @@ import (
 
 var long = strings.Repeat(" and so on", 150)
 
-// An edge is what came out of the chain before it was made presentable.
+// An edge is what the chain returned, before package output.
 type edge struct {
 	res *mcp.CallToolResult
 	err error
 }
 
-// atEdge stands right inside of what makes answers presentable.
+// atEdge is the middleware right inside of package output.
 func (w *scenario) atEdge(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		r := w.find(call.ID)
@@ -32,8 +32,8 @@ func (w *scenario) atEdge(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-// checkShown: I23. A caller gets no error while there is time, and no more than fits. The result
-// that was made presentable is returned, for the other invariants.
+// checkShown checks I23: a caller gets no error while there is time, and no more than fits. It returns the
+// result from before package output, for the other invariants.
 func (w *scenario) checkShown(ctx context.Context, r *record, res *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
 	came := r.edge
 	switch {
@@ -48,7 +48,7 @@ func (w *scenario) checkShown(ctx context.Context, r *record, res *mcp.CallToolR
 			w.badf("I23", r, "failed and came back as if it had not: %v", came.err)
 		}
 		if middleware.ForModel(came.err) == "" && strings.Contains(outcome(res, nil), came.err.Error()) {
-			w.badf("I23", r, "shows what is for the log: %v", came.err)
+			w.badf("I23", r, "shows text that is for the log: %v", came.err)
 		}
 	default:
 		shown, whole := outcome(res, nil), outcome(came.res, nil)
@@ -120,15 +120,15 @@ func (w *scenario) checkIntended(r *record, e *exec) {
 	case required && !r.intended:
 		w.badf("I13", r, "was executed and had to be recorded before, and was not")
 	case !w.settings.audited:
-	case r.rogue == kinder: // audit is shown another class; what must be recorded, the guard demands all the same
+	case r.rogue == kinder: // audit sees another class; the guard still requires the record
 	case e.law == asks && !r.intended:
 		w.badf("I13", r, "was executed and could not be recorded before")
 	case e.law != reads && r.law != reads && r.intents == 0:
-		w.badf("I16", r, "was executed, and nobody had tried to record it before")
+		w.badf("I16", r, "was executed without an attempt to record it before")
 	}
 }
 
-// checkPinned: I7. What somebody has to look at first is not executed before.
+// checkPinned checks I7: a definition that must be reviewed is not executed before that.
 func (w *scenario) checkPinned(r *record, e *exec) {
 	at := place{e.server, r.tool.name}
 	if pinned, ok := w.pinned[at]; ok {
@@ -141,7 +141,7 @@ func (w *scenario) checkPinned(r *record, e *exec) {
 	}
 }
 
-// checkPlace: I22 and I24. Nothing is sent where its caller may not see it or it may not go.
+// checkPlace checks I22 and I24: a call is sent only to visible tools and permitted replicas.
 func (w *scenario) checkPlace(r *record, e *exec) {
 	static := w.policy.law(e.server, r.tool, e.revision)
 	if !r.sees(e.server, max(static, e.law)) {
@@ -154,14 +154,14 @@ func (w *scenario) checkPlace(r *record, e *exec) {
 		return
 	}
 	if now := w.listed[place{e.server + e.replica, r.tool.name}]; now != e.revision {
-		w.badf("I24", r, "was executed at %s, whose definition is of revision %d and not %d", e.replica, now, e.revision)
+		w.badf("I24", r, "was executed at %s, with a definition of revision %d and not %d", e.replica, now, e.revision)
 	}
-	if e.law == asks && weights[e.replica] < 50 && r.rogue != freshens && r.rogue != kinder { // who show route another class
-		w.badf("I24", r, "was executed at %s, which is no primary", e.replica)
+	if e.law == asks && weights[e.replica] < 50 && r.rogue != freshens && r.rogue != kinder { // route sees another class from these
+		w.badf("I24", r, "was executed at %s, which is not a primary", e.replica)
 	}
 }
 
-// checkSeen: I22. Nobody is answered what he may not see.
+// checkSeen checks I22: a caller gets no result of a hidden tool.
 func (w *scenario) checkSeen(r *record, e *exec) {
 	now := max(w.policy.law(r.server, r.tool, r.revision), w.lawOf(r, r.server, r.revision, r.text))
 	if !r.sees(r.server, max(r.static, r.law)) && !r.sees(r.server, now) {

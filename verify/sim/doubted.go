@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// An effect is what calls have in common of which one repeats the other.
+// An effect is the same for a call and its repetition.
 type effect struct{ scope, server, tool, text string }
 
 func (w *scenario) effectOf(r *record, text string) effect {
@@ -19,13 +19,13 @@ func (w *scenario) effectOf(r *record, text string) effect {
 	return effect{r.scope, r.server, r.tool.name, text}
 }
 
-// A lost is a call whose outcome is unknown.
+// A lost is a call with an unknown outcome.
 type lost struct {
 	at   time.Time
 	held time.Time // when a call that repeats it was held, zero for never
 }
 
-// loses notes that the outcome of a call is unknown.
+// loses records that the outcome of a call is unknown.
 func (w *scenario) loses(r *record) {
 	if !w.settings.doubted || r.law < writes || len(r.execs) == 0 && r.rogue == honest {
 		return
@@ -36,14 +36,14 @@ func (w *scenario) loses(r *record) {
 	}
 }
 
-// checkRepeated: I29. What may have happened is not executed again unless a person was told so.
+// checkRepeated checks I29: a call that may have happened is not repeated unless a person was told.
 func (w *scenario) checkRepeated(r *record, e *exec, sent string) {
 	before := w.lost[w.effectOf(r, sent)]
 	if before == nil || r.rogue != honest || e.law < writes || r.law < writes || !before.at.Before(r.begun) || r.yes != nil && r.yes.bytes != r.text {
 		return
 	}
 	if !r.told {
-		w.badf("I29", r, "is executed, and nobody was told that the same call may have happened")
+		w.badf("I29", r, "is executed, and no person was told that the same call may have happened")
 	}
 }
 
@@ -61,7 +61,7 @@ func (w *scenario) checkHeld(r *record, res *mcp.CallToolResult, err error) {
 	case errors.Is(err, doubt.ErrHeld) && r.rogue == honest:
 		switch {
 		case len(r.execs) > 0 || !middleware.NotSent(err):
-			w.badf("I30", r, "was executed and says that it was held: %v", err)
+			w.badf("I30", r, "was executed and reports that it was held: %v", err)
 		case before == nil:
 			w.badf("I30", r, "is held, and no call like it is in doubt")
 		case !before.held.IsZero() && before.held.Before(r.begun):

@@ -28,8 +28,8 @@ type edges struct {
 	lock     *pins.Lock
 	ctx      context.Context
 	stop     context.CancelFunc
-	running  sync.WaitGroup // what servers, clients and people do
-	released chan struct{}  // closed when what blocks goes on
+	running  sync.WaitGroup // goroutines of servers, clients and people
+	released chan struct{}  // closed when blocked parts go on
 
 	// The journal's mutex guards what follows, and the fields of servers and asks.
 	rule       *ruling
@@ -39,7 +39,7 @@ type edges struct {
 	asks       []*ask
 	deliveries []*delivery
 	approvals  []*approved
-	intended   map[string]int // records of what is about to be done, by the call
+	intended   map[string]int // records of intents, by the call
 	ends       map[string]int // records of the end, likewise
 	recorded   int            // ends of all calls
 	quiet      bool           // nothing fails any more, and the person approves at once
@@ -56,7 +56,7 @@ const (
 	overServer              // serve.ToolHandler in a server of the SDK with two sessions
 )
 
-// A trouble is what goes wrong with a part that the chain depends on.
+// A trouble is how a part that the chain depends on fails.
 type trouble uint8
 
 const (
@@ -152,7 +152,7 @@ func (w *edges) play(t *testing.T) {
 	time.Sleep(5 * time.Minute) // less than an idle session lasts
 	w.engine.rest()
 	w.rest()
-	time.Sleep(2 * time.Hour) // who answers late has done so
+	time.Sleep(2 * time.Hour) // late answers have come by then
 	w.checkRecords()
 	w.mu.Lock()
 	w.stop() // so that nothing begins that would not be waited for
@@ -232,7 +232,7 @@ func (w *edges) Write(_ context.Context, record audit.Record) error {
 	return nil
 }
 
-// blocked reports whether what blocks does so now; the caller holds the mutex.
+// blocked reports whether blocking parts block now; the caller holds the mutex.
 func (w *edges) blocked() bool { return !w.quiet && w.now() >= w.settings.from }
 
 func (w *edges) mute(b *backend) bool {
@@ -284,7 +284,7 @@ func (w *edges) rest() {
 			}
 			w.asks = append(w.asks, a)
 			w.make(a)
-			time.Sleep(3 * time.Second) // for which a list may take
+			time.Sleep(3 * time.Second) // a list may take so long
 			w.mu.Lock()
 			refused := a.rule.readOnly && tool == "delete_note" || tool == "set_note"
 			if got := w.deliveriesOf(a); got == 0 && !refused || a.ended.IsZero() {

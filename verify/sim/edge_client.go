@@ -31,7 +31,7 @@ type peer struct {
 	ready   chan struct{} // closed when the client was introduced
 }
 
-// An ask is what a client asks the front for: a call, or something that may be taken for one.
+// An ask is a client's request to the front: a call, or a message that may be taken for one.
 type ask struct {
 	n           int
 	client      *peer
@@ -53,8 +53,8 @@ type ask struct {
 	filled          string          // what the client makes of it
 }
 
-// A shapeOfAsk is how an ask is written. All but the first hide a second call, which deletes: what is
-// shown to the person must be what is executed.
+// A shapeOfAsk is how an ask is written. All but the first hide a second call, which deletes: the person
+// must be shown the call that is executed.
 type shapeOfAsk uint8
 
 const (
@@ -198,7 +198,7 @@ func (w *edges) make(a *ask) {
 	ctx, cancel := context.WithTimeout(w.ctx, 2*edgePatience)
 	defer cancel()
 	if w.policy != nil {
-		w.policy() // what the proxy finds when it looks is what counts
+		w.policy() // the policy that the proxy finds counts
 	}
 	w.mu.Lock()
 	if a.began = time.Now(); a.client.gone {
@@ -258,7 +258,7 @@ func (w *edges) make(a *ask) {
 	}
 }
 
-// take reads what the front wrote: an answer, or what does not matter here.
+// take reads a message of the front: an answer, or one that does not matter here.
 func (p *peer) take(message []byte) {
 	m := readers[0].read(message)
 	if m.method == "elicitation/create" {
@@ -399,7 +399,6 @@ func (p *peer) isGone() bool {
 	return p.gone
 }
 
-// leave ends the client's connection.
 func (p *peer) leave() {
 	if p.wire != nil {
 		_ = p.wire.Close()

@@ -137,7 +137,7 @@ func (w *edges) standard() chain.Standard {
 	}
 }
 
-// buildClient hangs one chain beneath two clients of the SDK.
+// buildClient puts one chain beneath two clients of the SDK.
 func (w *edges) buildClient(t *testing.T) {
 	tools, std, b := catalog.New(catalog.Options{Lock: w.lock}), w.standard(), w.servers[0]
 	tools.Trust(trusty)
@@ -162,7 +162,7 @@ func (w *edges) buildClient(t *testing.T) {
 	}
 }
 
-// buildServer hangs one chain before the handlers of a server of the SDK.
+// buildServer puts one chain before the handlers of a server of the SDK.
 func (w *edges) buildServer(t *testing.T) {
 	b, std := w.servers[0], w.standard()
 	server := mcp.NewServer(&mcp.Implementation{Name: b.name, Version: "1"}, nil)

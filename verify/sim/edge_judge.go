@@ -29,7 +29,7 @@ func (d *delivery) String() string {
 	return fmt.Sprintf("delivery %d at %s for %s: %s@%d %s", d.n, d.server, d.client, d.tool, d.revision, d.arguments)
 }
 
-// An approved is what a person saw and approved.
+// An approved is a question that a person saw and approved.
 type approved struct {
 	server, tool, arguments string
 	revision                int
@@ -65,8 +65,8 @@ func (w *edges) deliveriesOf(a *ask) (n int) {
 	return n
 }
 
-// law is what holds for a tool, worked out by hand: the mildest of the definitions that the front may
-// hold, since it may not have heard of a late or silent change, and reads a list after a pause.
+// law returns what holds for a tool, computed by hand: the least strict of the definitions that the front
+// may hold, since it may not have a late or silent change yet, and reads a list after a pause.
 func (w *edges) law(b *backend, l *link, tool string, began time.Time) law {
 	switch {
 	case w.settings.front == overServer:
@@ -89,7 +89,7 @@ func (w *edges) law(b *backend, l *link, tool string, began time.Time) law {
 // listPause is how long a catalog may take to read a list that has changed.
 const listPause = 8 * time.Second
 
-// sees is up to when a call that began then finds what was announced.
+// sees returns the time up to which a call that began then finds announced changes.
 func (w *edges) sees(began time.Time) time.Time {
 	if w.settings.front == overClient {
 		return began.Add(-listPause)
@@ -125,7 +125,7 @@ func (w *edges) receive(b *backend, l *link, d *delivery) {
 	}
 	rule, law := d.ask.rule, w.law(b, l, d.tool, d.ask.began)
 	if w.rule.denied == d.tool || w.rule.readOnly && law > reads { // as the policy is now
-		w.badf("I20", d, "was sent and the policy refuses it")
+		w.badf("I20", d, "was sent although the policy refuses it")
 	}
 	if w.settings.observed {
 		w.checkObserved(d)
@@ -204,7 +204,7 @@ func hinted(a *mcp.ToolAnnotations) law {
 	return writes
 }
 
-// over is when nobody waited for an answer any more, zero for not yet.
+// over returns when the client stopped waiting for an answer, zero for not yet.
 func (a *ask) over() time.Time {
 	if a.cancelled.IsZero() {
 		return a.ended
@@ -220,7 +220,7 @@ func (w *edges) entry(id, server, tool string) string {
 	return id
 }
 
-// checkAgain: I2. What may have happened is not delivered again.
+// checkAgain checks I2: a call that may have happened is not delivered again.
 func (w *edges) checkAgain(d *delivery, now law) {
 	for _, before := range w.deliveries {
 		if before.ask == d.ask && before.server == d.server && before.tool == d.tool && before.arguments == d.arguments && now >= writes {
@@ -230,8 +230,8 @@ func (w *edges) checkAgain(d *delivery, now law) {
 	}
 }
 
-// checkApproved: I1 and I7. What needs an approval has one, to exactly this and unused; and a
-// definition that is known to have changed is not executed.
+// checkApproved checks I1 and I7: a call that needs an approval has an unused one for exactly this, and a
+// definition that has changed, as was announced, is not executed.
 func (w *edges) checkApproved(d *delivery, knows bool) {
 	var found *approved
 	for _, a := range w.approvals {
@@ -306,7 +306,7 @@ func (w *edges) answered(a *ask, result []byte, failed bool) {
 	}
 }
 
-// checkAnswered: I9. Whatever blocks, a call comes back.
+// checkAnswered checks I9: a call returns even if a part blocks.
 func (w *edges) checkAnswered() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

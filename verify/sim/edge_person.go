@@ -44,8 +44,8 @@ func (w *edges) confirmer() hitl.Confirmer {
 
 // Manners of a person with a form.
 const (
-	closes = lastManner + iota // the form, which is a denial for anybody else
-	leaves                     // with the client; for anybody else it is silence
+	closes = lastManner + iota // closes the form, which is a denial with other desks
+	leaves                     // leaves with the client; with other desks it is silence
 )
 
 var edgeManners = []manner{denies, silent, late, closes, leaves, approves, approves, approves, approves, approves, approves, approves}
@@ -109,7 +109,7 @@ func shownAs(server, tool, revision, arguments string) *approved {
 	return &approved{server: server, tool: tool, revision: n, arguments: compact([]byte(arguments))}
 }
 
-// fill returns what a client makes of a form, nothing for a person who is silent.
+// fill returns a client's answer to a form, "" if the person is silent.
 func (p *peer) fill(form json.RawMessage) string {
 	m := inForm.FindStringSubmatch(text(readers[0].member(form, "message")))
 	if m == nil {

@@ -12,7 +12,7 @@ import (
 	policyfile "github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 )
 
-// A ruling is a policy, as its file says it and as the judge knows it.
+// A ruling is a policy, in its file and for the judge.
 type ruling struct {
 	denied, asked, allowed string // a tool of every server, "" for none
 	readOnly               bool
@@ -46,7 +46,7 @@ var policies = func() map[*ruling]*policyfile.Policy {
 	return all
 }()
 
-// openPolicy returns what the proxy asks for its policy. A file counts from when it was looked at.
+// openPolicy returns the func that the proxy calls for its policy. A file counts from when it was read.
 func (w *edges) openPolicy(t *testing.T) func() *policyfile.Policy {
 	if !w.settings.filed {
 		return func() *policyfile.Policy {
@@ -76,7 +76,7 @@ func (w *edges) openPolicy(t *testing.T) func() *policyfile.Policy {
 
 // replaceFile puts a text in the place of the policy's file, or a pipe without one.
 func (w *edges) replaceFile(text []byte) {
-	_ = os.Remove(w.file) // there is none at first
+	_ = os.Remove(w.file) // it does not exist at first
 	put := func() error { return os.WriteFile(w.file, text, 0o600) }
 	if text == nil {
 		put = func() error { return mkfifo(w.file) }

@@ -31,11 +31,11 @@ type backend struct {
 	links   []*link
 }
 
-// A revised is a definition of a tool from some instant on; revision 0 is none.
+// A revised is a definition of a tool from some instant on; revision 0 is the tool's absence.
 type revised struct {
 	revision int
 	at       time.Time
-	told     map[*link]bool // the connections that were told of it at that instant
+	told     map[*link]bool // the connections that were notified at that instant
 }
 
 func (b *backend) now(tool string) revised {
@@ -46,10 +46,10 @@ func (b *backend) now(tool string) revised {
 }
 
 type link struct {
-	*wire // what it says by itself, and over lines everything
+	*wire // for its own messages, and over lines for all
 
 	client  string // that was introduced
-	listens bool   // to what the server says by itself
+	listens bool   // to the server's own messages
 }
 
 func (b *backend) newLink(w *wire) *link {
@@ -223,7 +223,7 @@ func (b *backend) call(ctx context.Context, l *link, message []byte, m reading) 
 	return answer(m.id, fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}],"isError":%t}`, d.n, fault == isError))
 }
 
-// change redefines a tool, or removes it with revision 0, and tells the clients of it.
+// change redefines a tool, or removes it with revision 0, and notifies the clients.
 func (b *backend) change(tool string, revision int, tells bool) {
 	b.w.mu.Lock()
 	b.w.say(b.name, "changes", fmt.Sprintf("%s to %d, tells %t", tool, revision, tells))

@@ -84,8 +84,8 @@ type reader struct {
 	same  func(written, wanted string) bool
 }
 
-// readers are the ways of reading in use. If two of them read a call differently, what a person was
-// shown is not what every server would execute.
+// readers are the ways of reading in use. If two of them read a call differently, not every server
+// executes what the person was shown.
 var readers = []reader{
 	{"exact names, the last", false, func(a, b string) bool { return a == b }},
 	{"exact names, the first", true, func(a, b string) bool { return a == b }},
@@ -115,7 +115,7 @@ func members(object []byte) (all []member) {
 	return all
 }
 
-// find returns the value that the reader takes for a member, nil if there is none.
+// find returns the value that the reader takes for a member, nil if the object lacks it.
 func (r reader) find(all []member, name string) (found json.RawMessage) {
 	for _, m := range all {
 		if r.same(m.name, name) {
@@ -132,7 +132,7 @@ func (r reader) member(object []byte, name string) json.RawMessage {
 	return r.find(members(object), name)
 }
 
-// A reading is what a server makes of a message.
+// A reading is a message as a server reads it.
 type reading struct{ method, id, tool, arguments string }
 
 func (r reader) read(message []byte) reading {
@@ -166,7 +166,7 @@ func repeated(value json.RawMessage) string {
 }
 
 func text(raw json.RawMessage) (s string) {
-	_ = json.Unmarshal(raw, &s) // anything but a text is none
+	_ = json.Unmarshal(raw, &s) // s stays empty for any other value
 	return s
 }
 

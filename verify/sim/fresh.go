@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// How old the results of the tools of a changing server may be, as their names tell.
+// The maximum ages of the results of a changing server's tools, which their names give.
 var mayBe = map[string]time.Duration{
 	"get_status": 0, "get_secret": 0, "get_ticket": 30 * time.Second, "get_schema": 5 * time.Minute, "add_ticket": 0,
 }
@@ -62,7 +62,7 @@ func (c *changing) play(t *testing.T) {
 		}
 	})
 	names := []string{"get_status", "get_status", "get_secret", "get_ticket", "get_ticket", "get_ticket", "get_schema", "get_schema", "add_ticket"}
-	if c.seed%2 == 0 { // nothing ends what is cached but its time
+	if c.seed%2 == 0 { // only the lifetime invalidates cached results
 		names = names[:len(names)-1]
 	}
 	for agent := range freshAgents {

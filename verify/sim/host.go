@@ -23,15 +23,15 @@ type rogue uint8
 
 const (
 	honest    rogue = iota
-	kinder          // outermost: a copy of the tool with kinder annotations
-	tampers         // after the yes: other arguments
-	crosses         // after the yes: another scope
-	reroutes        // after the yes: another server with the same definition
-	doubles         // after the yes: next is called twice
-	twins           // after the yes: next is called twice at once
-	lingers         // after the yes: next is called once more when all is over
-	skips           // after the yes: next is called only when all is over
-	freshens        // for each attempt: the tool as it is accepted now
+	kinder          // outermost: a copy of the tool with less strict annotations
+	tampers         // after the approval: other arguments
+	crosses         // after the approval: another scope
+	reroutes        // after the approval: another server with the same definition
+	doubles         // after the approval: next is called twice
+	twins           // after the approval: next is called twice at once
+	lingers         // after the approval: next is called once more after the return
+	skips           // after the approval: next is called only after the return
+	freshens        // for each attempt: the tool as it is accepted then
 	fiddles         // for each attempt: other arguments
 	lastRogue       //
 )
@@ -47,8 +47,8 @@ func drawRogue(dice *rand.Rand) rogue {
 	return rogue(1 + dice.IntN(int(lastRogue)-1))
 }
 
-// outermost swaps in a kinder copy before the question: after it, no guard could see that the cache
-// keeps what it must not.
+// outermost swaps in a less strict copy before the question: after it, no guard could see that the cache
+// keeps a result that it must not.
 func (w *scenario) outermost(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		if r := w.find(call.ID); r.rogue == kinder && r.law == asks && !w.wasAsked(r) {
@@ -61,7 +61,7 @@ func (w *scenario) outermost(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-// perCall misbehaves between the yes and the cache.
+// perCall misbehaves between the approval and the cache.
 func (w *scenario) perCall(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		r := w.find(call.ID)
@@ -137,7 +137,7 @@ func (w *scenario) perAttempt(next middleware.ToolCaller) middleware.ToolCaller 
 
 type seenKey struct{}
 
-// atCache records what comes to the cache, and which of it the cache counts as a write.
+// atCache records the calls that reach the cache, and those that the cache counts as writes.
 func (w *scenario) atCache(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		w.mu.Lock()
@@ -168,7 +168,7 @@ func (w *scenario) atCache(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-// atLimit notes what the rate limit lets through.
+// atLimit records the calls that pass the rate limit.
 func (w *scenario) atLimit(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		w.mu.Lock()
@@ -180,14 +180,14 @@ func (w *scenario) atLimit(next middleware.ToolCaller) middleware.ToolCaller {
 	})
 }
 
-// atExecutor passes on how the call looks at the last place where the host can see it.
+// atExecutor passes on the call as the host last sees it.
 func (w *scenario) atExecutor(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		return next.CallTool(context.WithValue(ctx, seenKey{}, &call), call)
 	})
 }
 
-// tempting reports whether only a guard keeps a middleware of the host from doing harm with the call.
+// tempting reports whether only a guard prevents harm by a middleware of the host.
 func (w *scenario) tempting(r *record) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

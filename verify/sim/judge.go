@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/preflight"
 )
 
-// A mode is what the arguments of a call make of it, where they decide.
+// A mode is the effect of a call with its arguments, if they decide.
 type mode uint8
 
 const (
@@ -77,7 +77,7 @@ func (w *scenario) lawOf(r *record, server string, revision int, text string) la
 // judgedLaw is lawOf without the sources of the arguments.
 func (w *scenario) judgedLaw(r *record, server string, revision int, text string) law {
 	static, m := w.policy.law(server, r.tool, revision), modeOf(text)
-	if !w.settings.judged || m == plain || server != r.server { // whoever goes elsewhere goes unjudged
+	if !w.settings.judged || m == plain || server != r.server { // a call that goes elsewhere is not judged
 		return static
 	}
 	at := place{server, r.tool.name}
@@ -89,24 +89,24 @@ func (w *scenario) judgedLaw(r *record, server string, revision int, text string
 	case m == purges || !w.answers(r) || !w.policy.trusted[server]:
 		return static
 	}
-	return max(reads, w.policy.word[at]) // what the host said stands
+	return max(reads, w.policy.word[at]) // the host's override holds
 }
 
 // wild reports whether the arguments make the call one that needs an approval, whatever its tool is.
-// An untrusted server is not asked about what needs one anyway.
+// An untrusted server is not asked about calls that need one anyway.
 func (w *scenario) wild(r *record, text string) bool {
 	_, ruled := rules[r.server+"/"+r.tool.name]
 	return w.settings.judged && modeOf(text) == purges && (ruled || r.server != liar && (r.trusted || r.static != asks) && w.answers(r))
 }
 
-// lowered reports whether the arguments spare the call a yes.
+// lowered reports whether the arguments make an approval unnecessary.
 func (r *record) lowered() bool { return r.static == asks && r.law < asks }
 
-// A question is what a yes that stands is the answer to.
+// A question is what a remembered approval covers.
 type question struct {
 	scope, server, tool, text string
 	digest                    middleware.Digest
-	narrow                    bool // each chain has its own memory
+	narrow                    bool // each chain remembers its own approvals
 }
 
 func (r *record) question(text string, meaning int) question {
@@ -116,7 +116,7 @@ func (r *record) question(text string, meaning int) question {
 	return question{r.scope, r.server, r.tool.name, text, r.digest, r.narrow}
 }
 
-// edit returns the arguments that an approver puts instead. They are never milder.
+// edit returns the arguments of an approver's edit. They are never less strict.
 func (w *scenario) edit(r *record, shown string) string {
 	if w.settings.judged && (modeOf(shown) == purges || r.n%2 == 0) {
 		return editedWorse
@@ -124,7 +124,7 @@ func (w *scenario) edit(r *record, shown string) string {
 	return edited
 }
 
-// naming are the tools of trusty whose arguments name what they are about.
+// naming are the tools of trusty with entities in their arguments.
 var naming = []string{"get_note", "set_note", "create_note"}
 
 func (w *scenario) names(server, tool, text string) string {

@@ -7,7 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A law is what must hold for the calls of a tool, mildest first. It is worked out here by hand and
+// A law is what must hold for the calls of a tool, least strict first. It is computed here by hand and
 // never from the library's own classes.
 type law = world.Kind
 
@@ -20,9 +20,9 @@ const (
 
 type toolSpec struct {
 	name   string
-	byName law // what the words of the name give away
-	honest law // what a server says that does not lie
-	lie    law // what one says that does
+	byName law // from the words of the name
+	honest law // as an honest server declares it
+	lie    law // as a lying one does
 }
 
 var toolSpecs = []toolSpec{
@@ -37,19 +37,19 @@ var toolSpecs = []toolSpec{
 // make one text if lengths are left out of a key.
 const (
 	trusty  = "west" // trusted, honest
-	replica = "est"  // honest, and nobody trusts it at first
-	liar    = "mid"  // says that everything reads
+	replica = "est"  // honest, and not trusted at first
+	liar    = "mid"  // declares that everything reads
 )
 
 var servers = []string{trusty, replica, liar}
 
 var scopes = []string{"to", "tow", ""}
 
-// lastRevision ends the revisions of a definition: the first; one whose text differs; one that turns
-// what it declares round. 0 is no definition.
+// lastRevision is the last revision of a definition. The second has another text, the third inverts the
+// declarations. 0 is not a definition.
 const lastRevision = 3
 
-// declared is what the server says of the tool in this revision.
+// declared returns what the server declares of the tool in this revision.
 func (t *toolSpec) declared(server string, revision int) law {
 	said := t.honest
 	if server == liar {
@@ -66,7 +66,7 @@ func (t *toolSpec) declared(server string, revision int) law {
 
 type place struct{ server, tool string }
 
-// A pin is what was accepted of a tool: its definition, and what held for it then.
+// A pin is what was accepted of a tool: its definition and its law.
 type pin struct {
 	revision int
 	law      law
@@ -76,8 +76,8 @@ func milder(l, than law) bool { return l < than && (l == reads || than == asks) 
 
 type policy struct {
 	trusted    map[string]bool
-	word       map[place]law  // the host's word on one tool
-	idempotent map[place]bool // the host's word that a write may be repeated
+	word       map[place]law  // the host's override of one tool
+	idempotent map[place]bool // the host allows repeating a write
 	rule       bool           // liar/* are updates
 }
 
@@ -88,12 +88,12 @@ func (p *policy) law(server string, t *toolSpec, revision int) law {
 		return l
 	}
 	if p.rule && server == liar && t.name != "delete_note" {
-		return repeats // a rule lowers anything but what the name calls dangerous
+		return repeats // a rule lowers any tool without a dangerous name
 	}
 	said := t.declared(server, revision)
 	if !p.trusted[server] {
 		if said == repeats {
-			said = writes // nobody's word counts for that but a trusted one's
+			said = writes // only a trusted server's declaration counts for that
 		}
 		said = max(said, t.byName)
 	}
@@ -131,7 +131,6 @@ func definition(server, tool string, revision int) *mcp.Tool {
 	return definitions[place{server, tool}][revision]
 }
 
-// revisionOf reads the revision from a definition.
 func revisionOf(def *mcp.Tool) int { return int(def.Description[len(def.Description)-2] - '0') }
 
 func spec(name string) *toolSpec {

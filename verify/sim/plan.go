@@ -10,7 +10,7 @@ import (
 // arguments by what they mean: the texts of one row mean the same in different bytes.
 var arguments = [][]string{
 	{`{"id":9007199254740992}`, ` {"id" : 9007199254740992}`},
-	{`{"id":9007199254740993}`, `{"\u0069d":9007199254740993}`}, // one more than a float64 tells apart
+	{`{"id":9007199254740993}`, `{"\u0069d":9007199254740993}`}, // a float64 cannot hold it
 	{`{"a":1,"b":{"d":2,"c":3}}`, `{"b":{"c":3,"d":2},"a":1}`, `{ "b":{"c":3,"d":2}, "a":1 }`},
 	{``, `{}`},
 	{`{"id":"x"}`},
@@ -21,39 +21,38 @@ var arguments = [][]string{
 
 const ordinary = 7 // the first of arguments, which any scenario uses
 
-// ambiguous is what two parsers read differently; it must never be sent.
+// ambiguous are arguments that two parsers read differently; they must never be sent.
 const ambiguous = `{"id":1,"id":2}`
 
-// edited is what an approver puts instead of the arguments.
+// edited are the arguments of an approver's edit.
 const edited = `{"id":"edited"}`
 
-// editedWorse is the same where it makes of a tame call a wild one.
+// editedWorse are those of an edit that makes a call need an approval.
 const editedWorse = `{"id":"edited","mode":"purge"}`
 
-// tampered is what a middleware of the host puts there after the yes.
+// tampered are those that a middleware of the host puts there after the approval.
 const tampered = `{"id":"tampered"}`
 
-// settings are drawn for each scenario.
 type settings struct {
 	slots
 
 	nested     nesting
 	perMinute  float64
 	burst      int
-	hinted     bool // liar/get_note bears 30 calls a minute
+	hinted     bool // liar/get_note declares a limit of 30 calls a minute
 	attempts   int
 	lifetime   time.Duration
 	maxPending int
-	remembered bool // declared idempotent writes may be answered from memory
+	remembered bool // declared idempotent writes may be answered from the cache
 }
 
-// A nesting is how many chains stand in front of the catalogue.
+// A nesting is the chains in front of the catalog.
 type nesting uint8
 
 const (
 	single  nesting = iota
 	twoAsk          // a chain that asks around a chain that asks
-	guarded         // the same with a guard of the catalogue's in between
+	guarded         // the same with a guard of the catalog in between
 )
 
 const (
@@ -116,7 +115,7 @@ func drawSettings(r *rand.Rand) settings {
 	return s
 }
 
-// shape is what the calls of a scenario have in common.
+// shape is the pattern of the calls of a scenario.
 type shape uint8
 
 const (
@@ -128,7 +127,6 @@ const (
 	insistent       // one write, again and again
 )
 
-// plan draws the calls of a scenario.
 func (w *scenario) plan() []*record {
 	r := w.dice(forPlan, 0, 0)
 	kind := shape(max(0, r.IntN(14)-9)) // mixed, most of the time
@@ -219,13 +217,13 @@ func (w *scenario) draw(r *rand.Rand, n int, kind shape) *record {
 // distinctMeanings is where the meanings begin that only one call has.
 const distinctMeanings = 1000
 
-// says gives the call arguments of that meaning.
+// says sets the call's arguments to some of that meaning.
 func (r *record) says(dice *rand.Rand, meaning int) {
 	texts := arguments[meaning]
 	r.meaning, r.text = meaning, texts[dice.IntN(len(texts))]
 }
 
-// A change is something that happens while calls are under way.
+// A change is something that happens while calls are in flight.
 type change struct {
 	at   time.Duration
 	text string

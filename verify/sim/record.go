@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// A record is one call: its plan, and what became of it, which the journal's mutex guards.
+// A record is one call: its plan, and its outcome, which the journal's mutex guards.
 type record struct {
 	n           int
 	id          string
@@ -23,18 +23,18 @@ type record struct {
 	server      string
 	tool        *toolSpec
 	scope       string
-	meaning     int    // of the arguments; -1 for what must not be sent
+	meaning     int    // of the arguments; -1 if they must not be sent
 	text        string // the arguments
 	timeout     time.Duration
 	cancelAfter time.Duration
 	bad         bool // the arguments are ambiguous
-	scribbles   bool // writes over everything that was its own, once it has returned
-	smears      bool // writes over its arguments while a person looks at them
+	scribbles   bool // overwrites its arguments and result, once it has returned
+	smears      bool // overwrites its arguments while a person looks at them
 	rogue       rogue
 	narrow      bool      // may not see everything
 	turn        []*record // the calls that a model asks for with it, nil for none
 
-	sent      []byte // the arguments, as they were handed in
+	sent      []byte // the arguments, as the caller passed them
 	begun     time.Time
 	ended     time.Time // zero while it runs
 	revision  int       // of the definition that it was made for
@@ -51,11 +51,11 @@ type record struct {
 	touched   bool      // and one that may change what the call reads
 	attempts  int       // how often it came through the rate limit
 	asked     int
-	told      bool   // a person who was asked was told that the same call may have happened
-	worse     string // the arguments after an edit that makes it need another yes
+	told      bool   // a person was told that the same call may have happened
+	worse     string // the arguments after an edit that makes it need another approval
 	yes       *approval
 	execs     []*exec
-	edge      *edge // what came out of the chain before it was made presentable
+	edge      *edge // what the chain returned, before package output
 	counts    bool  // it has used up one of its session's calls
 	records   int   // in the trail
 	intents   int
@@ -64,7 +64,6 @@ type record struct {
 	outcome   audit.Outcome
 }
 
-// An approval is a yes that counts.
 type approval struct {
 	at    time.Time
 	bytes string // of the arguments that were approved
@@ -85,7 +84,7 @@ type exec struct {
 	epoch    int // writes that had been handed over to the server, this one included
 	revision int
 	meaning  int
-	text     string        // what the answer says
+	text     string        // of the answer
 	after    time.Duration // the server asked not to be called again for as long
 }
 
@@ -124,7 +123,7 @@ const traceKey = "traceparent"
 
 func callID(n int) string { return "c" + strconv.Itoa(n) }
 
-// An event is a line of the trace, put into words only when it is printed.
+// An event is a line of the trace, formatted only when it is printed.
 type event struct {
 	at    time.Duration
 	who   string
@@ -132,7 +131,7 @@ type event struct {
 	extra string
 }
 
-// A journal is what a scenario writes down of itself.
+// A journal is the trace of a scenario and its violations.
 type journal struct {
 	seed       uint64
 	start      time.Time

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// An endError is the cause with which the context of one call ends.
+// An endError is the cause of the end of one call's context.
 type endError struct {
 	call string
 	how  error
@@ -21,7 +21,7 @@ func (e *endError) Unwrap() error { return e.how }
 func (w *scenario) run(r *record) {
 	tool, ok := w.tools.Lookup(r.server, r.tool.name)
 	if !ok {
-		return // its server has dropped it, and the host knows
+		return // its server has dropped it, which the host has seen
 	}
 	ctx, cancel := w.context(context.Background(), r)
 	defer cancel()

@@ -22,10 +22,10 @@ type scenario struct {
 	tools    *catalog.Catalog
 	lock     *pins.Lock
 	caller   middleware.ToolCaller
-	narrow   middleware.ToolCaller // for those who may not see everything
+	narrow   middleware.ToolCaller // for callers that may not see everything
 	replicas map[string]*catalog.Replica
 	ledger   *budget.Ledger
-	// background is what the host's own middlewares leave running.
+	// background counts what the host's own middlewares leave running.
 	background sync.WaitGroup
 
 	// The journal's mutex guards what follows, and the records.
@@ -33,22 +33,22 @@ type scenario struct {
 	policy      policy
 	revision    map[place]int // what each server declares now
 	strays      map[place]int // what a replica declares instead, by replica
-	listed      map[place]int // what was last listed, of servers and replicas
-	pinned      map[place]pin // what was accepted, where that is needed
+	listed      map[place]int // the revision last listed, of servers and replicas
+	pinned      map[place]pin // the accepted definitions, with a lock
 	standing    []standing
 	approvals   approvals.Store
-	lost        map[effect]*lost // calls whose outcome is unknown
+	lost        map[effect]*lost // calls with an unknown outcome
 	calls       map[string]*record
 	order       []*record // by number
 	execs       []*exec
-	writes      map[string][]string // what each write that was handed over to a server names
-	writing     map[string][]string // what those under way in the cache name
+	writes      map[string][]string // entities of each write handed over to a server
+	writing     map[string][]string // entities of those in flight in the cache
 	writeEvents map[string][]time.Time
 	buckets     map[bucketKey]*bucket
 	asking      int
 }
 
-// An Outcome is what became of a scenario.
+// An Outcome is how a scenario ended.
 type Outcome struct {
 	Calls, Executions int
 	Violations        []string
@@ -115,7 +115,7 @@ func (w *scenario) play(t *testing.T) {
 	}
 	running.Wait()
 	w.background.Wait()
-	time.Sleep(2 * time.Hour) // whoever answers late has done so
+	time.Sleep(2 * time.Hour) // late answers have come by then
 	w.close()
 }
 
@@ -177,7 +177,7 @@ func (w *scenario) stray(id, tool string, revision int) {
 	w.refresh(trusty)
 }
 
-// swap changes the host's policy, in the books and in the catalogue at once.
+// swap changes the host's policy, in the scenario and in the catalog at once.
 func (w *scenario) swap(books func(*policy), do func() error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

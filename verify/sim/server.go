@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A session is a server as the catalog sees it. It records what was really sent, when, and for whom.
+// A session is a server as the catalog sees it. It records the calls that were really sent.
 type session struct {
 	w       *scenario
 	name    string
@@ -46,10 +46,10 @@ const (
 	slow             // answers after a long time
 	notSent          // never left
 	refused          // turned away before execution
-	failed           // before execution, and nobody can tell
+	failed           // before execution, which the error does not show
 	dropped          // executed, and the answer was lost
 	invalid          // a final error
-	isError          // the tool says that it failed
+	isError          // the tool reports a failure
 	asksInput        // half an answer: the server wants to know more
 	neither          // nil, nil
 	panicked         //
@@ -64,7 +64,7 @@ var faultNames = [...]string{"ok", "slow", "not sent", "refused", "failed before
 
 func (f fault) String() string { return faultNames[f] }
 
-// A serverError is a fault as an error. It names the execution to which it belongs.
+// A serverError is a fault as an error. It names its execution.
 type serverError struct {
 	exec *exec
 	err  error
@@ -123,7 +123,7 @@ func (e *exec) wait(ctx context.Context, latency time.Duration) error {
 	return world.Wait(ctx, latency)
 }
 
-// retryAfter asks to be left alone for a while, or until the deadline exactly.
+// retryAfter returns a wait that the server asks for: a while, or exactly until the deadline.
 func (w *scenario) retryAfter(ctx context.Context, e *exec) json.RawMessage {
 	after := time.Duration(e.n%7) * 777 * time.Millisecond
 	deadline, ok := ctx.Deadline()
@@ -140,7 +140,7 @@ func (w *scenario) retryAfter(ctx context.Context, e *exec) json.RawMessage {
 	return json.RawMessage(`{"retryAfterMs":` + strconv.FormatFloat(millis, 'g', -1, 64) + `}`)
 }
 
-// drawFault says how an attempt ends and how long it takes.
+// drawFault draws how an attempt ends and how long it takes.
 func (w *scenario) drawFault(r *record, attempt int, replica string) (fault, time.Duration) {
 	dice := w.dice(forFault, uint64(r.n), uint64(attempt))
 	latency := span(dice, time.Millisecond, 1500*time.Millisecond)

@@ -31,7 +31,7 @@ func TestScenarios(t *testing.T) { play(t, "scenarios", sim.Run) }
 // Two replicas over one engine that is slow, loses and is away keep the promises.
 func TestSpread(t *testing.T) { play(t, "scenarios over replicas", sim.RunSpread) }
 
-// What others write past the chain is seen in time.
+// Writes of others past the chain are seen in time.
 func TestFresh(t *testing.T) { play(t, "scenarios with outsiders", sim.RunFresh) }
 
 // play runs scenarios on all processors until one breaks a promise.
@@ -105,7 +105,7 @@ func TestInvariantsHaveNames(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, i := range sim.Invariants {
 		if i.Name == "" || i.Says == "" || seen[i.Name] {
-			t.Errorf("%+v says nothing, or is listed twice", i)
+			t.Errorf("%+v is empty, or is listed twice", i)
 		}
 		seen[i.Name] = true
 	}

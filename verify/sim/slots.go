@@ -30,15 +30,15 @@ import (
 type slots struct {
 	judged   bool // the arguments decide the class
 	careful  bool // writes are asked about too
-	standing bool // a yes may be remembered
+	standing bool // an approval may be remembered
 	pooled   bool // trusty has replicas
 	limit    int  // calls of a session, 0 for as many as it likes
 	audited  bool
 	required bool // replica/create_note must be recorded
-	shown    bool // answers are made presentable
+	shown    bool // package output is in the chain
 	viewed   bool // every other caller may not see everything
 	locked   bool // definitions must be accepted
-	entities bool // the arguments of trusty's tools name what they are about
+	entities bool // the arguments of trusty's tools name entities
 	doubted  bool // a call that may have happened is held
 	traced   bool // the sources of arguments are known
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What a scenario over replicas is made of.
+// The settings of a scenario over replicas.
 const (
 	spreadReplicas = 2
 	spreadCalls    = 60
@@ -74,7 +74,7 @@ func (s *spread) play(t *testing.T) {
 	for i := range replicas {
 		replicas[i] = s.replica()
 	}
-	var calls []func() // all are planned before one begins: the dice are theirs from then on
+	var calls []func() // all are planned before one begins, since calls use the dice too
 	for i := range spreadCalls {
 		at, id := time.Duration(s.chance.IntN(3000))*time.Millisecond+time.Duration(i), strconv.Itoa(i)
 		name, item := "get", strconv.Itoa(s.chance.IntN(spreadItems))
@@ -104,7 +104,7 @@ func (s *spread) play(t *testing.T) {
 	s.call(replicas[1], "get", "rest 1", "0", spreadDeadline)
 	ledger := s.ledger.All()
 	if len(ledger) != before {
-		s.broken.Addf("I19: after all had come to rest a replica asks for what another knows")
+		s.broken.Addf("I19: after all had come to rest a replica asks for a result that another has cached")
 	}
 	world.Reads(s.events, &s.broken)
 	world.Writes(s.events, ledger, &s.broken)
@@ -144,7 +144,7 @@ func (s *spread) call(at middleware.ToolCaller, name, id, item string, deadline 
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
 	late := opTimeout
-	if e.Kind == world.Delete { // what came of a question is written down, whoever has gone
+	if e.Kind == world.Delete { // an approval's outcome is recorded even if its caller has gone
 		late *= 3
 	}
 	if over := e.Ended.Sub(e.Began) - deadline; over > late {

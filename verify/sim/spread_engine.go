@@ -15,13 +15,13 @@ import (
 
 const (
 	opTimeout = 100 * time.Millisecond // of one operation
-	settling  = 300 * time.Millisecond // after an outage nothing is believed
+	settling  = 300 * time.Millisecond // after an outage the cache is not used
 )
 
 var errLost = errors.New("sim: the engine gave no answer")
 
-// An engine is the embedded stores behind a network that delays, loses and is away for a while. An
-// end of a write that was lost is sent later; until then nothing is trusted, as in contrib/redis.
+// An engine is the embedded stores behind a network that delays, loses and is away for a while. If
+// the end of a write is lost, it is sent later; until then the cache is not used, as in contrib/redis.
 type engine struct {
 	approvals.Store
 
@@ -34,7 +34,7 @@ type engine struct {
 	mu   sync.Mutex
 	dice *rand.Rand
 	owed []cache.Write
-	well bool // nothing is lost any more
+	well bool // nothing is lost from then on
 }
 
 type outage struct{ from, to time.Time }
@@ -53,7 +53,6 @@ func newEngine(dice *rand.Rand, well bool) *engine {
 	return e
 }
 
-// rest ends all troubles.
 func (e *engine) rest() {
 	time.Sleep(10 * time.Second)
 	e.mu.Lock()
@@ -62,7 +61,7 @@ func (e *engine) rest() {
 	e.pay()
 }
 
-// believed reports whether what it knows may be told.
+// believed reports whether the engine may serve cached results.
 func (e *engine) believed(now time.Time) bool {
 	if (outage{e.away.from, e.away.to.Add(settling)}).has(now) {
 		return false
@@ -92,7 +91,7 @@ func (e *engine) do(ctx context.Context, operation func() error) error {
 	return errors.Join(err, world.Wait(ctx, back))
 }
 
-// pay tells of the ends that could not be told.
+// pay sends the ends that could not be sent before.
 func (e *engine) pay() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -121,7 +120,7 @@ func (m *lossyMemory) Look(ctx context.Context, q cache.Question) (found cache.F
 		found, err = e.memory.Look(ctx, q)
 		return err
 	})
-	if err != nil { // whoever leads without knowing has its place taken
+	if err != nil { // another caller takes over the lead that was lost
 		e.memory.Drop(ctx, q, found.Ticket)
 		return cache.Found{}, err
 	}
@@ -146,7 +145,7 @@ func (m *lossyMemory) Begin(ctx context.Context, w cache.Write) error {
 	return e.do(ctx, func() error { return e.memory.Begin(ctx, w) })
 }
 
-// End owes what it cannot send, so that nothing is trusted until then.
+// End owes what it cannot send, and serves no cached result until then.
 func (m *lossyMemory) End(ctx context.Context, w cache.Write) (ticket string, err error) {
 	e := (*engine)(m)
 	e.mu.Lock()

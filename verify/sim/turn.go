@@ -61,7 +61,7 @@ func (w *scenario) runTurn(turn []*record) {
 	}
 }
 
-// booked is the chain as a batch sees it, with the books kept of each call.
+// booked is the chain as a batch sees it, with a record kept of each call.
 type booked struct{ w *scenario }
 
 func (b booked) Describe() middleware.Description {
@@ -79,14 +79,14 @@ func (b booked) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 // flight that may matter. The caller holds the mutex.
 func (w *scenario) checkTurn(r *record) {
 	if !r.ended.IsZero() {
-		return // what a middleware of the host left running
+		return // a middleware of the host left it running
 	}
 	for _, before := range r.turn {
 		if before == r {
 			return
 		}
 		if before.server == r.server && !before.begun.IsZero() && before.ended.IsZero() && (before.matters() || r.matters()) {
-			w.badf("I26", r, "went on while %v, which %v and stands before it in its turn, was under way", before, before.law)
+			w.badf("I26", r, "went on while %v, which %v and precedes it in its turn, was in flight", before, before.law)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (w *scenario) ConfirmGroup(ctx context.Context, requests []hitl.Request) (m
 			if err == nil {
 				said[a.request.ID] = decision
 			}
-		default: // he says nothing of it
+		default: // the answer omits it
 		}
 	}
 	return said, nil

@@ -44,7 +44,7 @@ func play(seed uint64, p policy, tight bool) tally {
 func (w *run) agent(agent int, call caller) {
 	plan := chance(w.seed, "plan", agent)
 	zipf := rand.NewZipf(plan, 1.2, 1, things-1)
-	seen := map[string]int64{} // what it knows of its own writes
+	seen := map[string]int64{} // the versions of its own writes
 	// No two agents do anything at one instant, so that a run is like the other.
 	time.Sleep(time.Duration(1+agent) * 1_000_003)
 	for turn := range turns {
@@ -55,7 +55,7 @@ func (w *run) agent(agent int, call caller) {
 	}
 }
 
-// others write past every policy, once a second, and change all that is volatile.
+// others write past every policy, once a second, and change all volatile data.
 func (w *run) others(ctx context.Context) {
 	luck := chance(w.seed, "others")
 	zipf := rand.NewZipf(luck, 1.2, 1, things-1)
@@ -116,7 +116,7 @@ func (w *run) one(r *request, seen map[string]int64, call caller) {
 	}
 }
 
-// remember notes what the agent may expect to read from now on.
+// remember records the version that the agent may expect to read from now on.
 func (w *run) remember(r *request, seen map[string]int64) {
 	server := w.servers[r.tool.server]
 	for _, name := range r.about {

@@ -18,8 +18,8 @@ import (
 
 type requestKey struct{}
 
-// chained is the chain in its standard order. The host names the members that name things, and the
-// servers' quotas if there are any.
+// chained is the chain in its standard order. The host configures the members that name entities, and
+// the servers' quotas if there are any.
 func chained(w *run, tight bool) chain.Standard {
 	entities := map[string][]string{}
 	for _, t := range tools {
@@ -52,7 +52,7 @@ func chained(w *run, tight bool) chain.Standard {
 func executor(w *run) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		r := ctx.Value(requestKey{}).(*request)
-		if call.Tool.Safety().MustConfirm() { // the guard has spent a yes
+		if call.Tool.Safety().MustConfirm() { // the guard has consumed a grant
 			return w.call(ctx, r)
 		}
 		return w.send(ctx, r)
@@ -77,7 +77,6 @@ func fairlead(w *run, tight bool) caller {
 	})
 }
 
-// fairleadDeclared is told by trusted servers what their tools do.
 func fairleadDeclared(w *run, tight bool) caller {
 	return through(chained(w, tight).Then(world.Guard(executor(w))), func(t *tool) *middleware.Tool {
 		declared := t.kind.Annotations()

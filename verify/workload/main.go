@@ -1,6 +1,6 @@
-// Command workload lets sixteen agents make 8,000 calls of twenty tools on four
-// servers under several policies, in virtual time, and prints what came of it. The
-// same seed gives the same calls, latencies and faults to all of them.
+// Command workload lets sixteen agents make 8,000 calls of twenty tools on four servers under several
+// policies, in virtual time, and prints the results. The same seed gives all policies the same calls,
+// latencies and faults.
 //
 //	go -C verify run ./workload              # the tables of docs/reference/performance.md
 //	go -C verify run ./workload -seed 43

@@ -27,7 +27,6 @@ var policies = []policy{
 	{"oracle", newOracle},
 }
 
-// send makes one attempt that nobody was asked about.
 func (w *run) send(ctx context.Context, r *request) (*mcp.CallToolResult, error) {
 	if r.tool.kind == world.Delete {
 		w.mu.Lock()
@@ -78,7 +77,7 @@ func cacheAll(w *run, _ bool) caller {
 	}
 }
 
-// An oracle has what every tool does, what every write changed and whether an attempt was executed.
+// An oracle has the effect of every tool, the changes of every write and the outcome of every attempt.
 type oracle struct {
 	w      *run
 	limits map[string]*rate.Limiter
@@ -141,7 +140,7 @@ func (o *oracle) fly(ctx context.Context, r *request, key string, flight chan st
 	return res, err
 }
 
-// send repeats what was not executed, or may be twice.
+// send repeats an attempt that was not executed, or may be repeated.
 func (o *oracle) send(ctx context.Context, r *request) (res *mcp.CallToolResult, err error) {
 	pause := 100 * time.Millisecond
 	for range 3 {
@@ -163,7 +162,7 @@ func (o *oracle) send(ctx context.Context, r *request) (res *mcp.CallToolResult,
 	return res, err
 }
 
-// done reports whether a write was executed that must not be twice.
+// done reports whether a write was executed that must not be repeated.
 func (o *oracle) done(r *request) bool {
 	return r.tool.kind > world.Update && o.w.ledger.Times(r.id()) > 0
 }

@@ -37,7 +37,7 @@ func chance(seed uint64, of ...any) *rand.Rand {
 const (
 	unavailable = 0.03  // 503, before anything was done
 	hangs       = 0.01  // a minute
-	answerLost  = 0.02  // done, and nobody is told
+	answerLost  = 0.02  // executed, and the answer is lost
 	bad         = 0.015 // 400
 )
 
@@ -53,7 +53,7 @@ type run struct {
 
 	mu       sync.Mutex
 	attempts map[string]int
-	written  map[string]int64 // what is known of all agents' writes
+	written  map[string]int64 // the versions of all agents' writes
 	tally
 }
 
@@ -145,7 +145,7 @@ func (w *run) execute(r *request) *mcp.CallToolResult {
 
 func (w *run) version(r *request) int64 { return w.servers[r.tool.server].Version(r.about...) }
 
-// ask is a person who takes five seconds and agrees.
+// ask waits for five seconds and approves, as a person does.
 func (w *run) ask(ctx context.Context, r *request) error {
 	w.mu.Lock()
 	w.asked++

@@ -9,10 +9,10 @@ import (
 	"github.com/fairlead-go/fairlead/verify/world"
 )
 
-// A tool is one of the twenty. Several have words that belong to another kind.
+// A tool is one of the twenty. The words of several suggest another kind.
 type tool struct {
 	server, name, description string
-	kind                      world.Kind // which no policy but the oracle is told
+	kind                      world.Kind // only the oracle may read it
 	names                     []string   // members that name what it is about: "id" and "of"; none for a list
 	weight                    int        // of 1,000 calls
 	median                    time.Duration

@@ -45,12 +45,12 @@ func TestFairleadDoesNoHarmAndSavesCalls(t *testing.T) {
 func harmless(t *testing.T, got tally) {
 	t.Helper()
 	for what, n := range map[string]int{
-		"effects that happened twice":                 got.duplicates,
-		"writes that were answered from memory":       got.lost,
-		"reads older than an agent's write before":    got.stale,
-		"reads of volatile tools that are stale":      got.late,
-		"reads that miss the agent's own write":       got.ownStale,
-		"dangerous calls that nobody was asked about": got.unasked,
+		"effects that happened twice":              got.duplicates,
+		"writes that were answered from memory":    got.lost,
+		"reads older than an agent's write before": got.stale,
+		"reads of volatile tools that are stale":   got.late,
+		"reads that miss the agent's own write":    got.ownStale,
+		"dangerous calls without a question":       got.unasked,
 	} {
 		if n != 0 {
 			t.Errorf("%d %s", n, what)
@@ -60,7 +60,7 @@ func harmless(t *testing.T, got tally) {
 
 func TestQuotasAreKept(t *testing.T) {
 	if bare := outcome(t, "bare", true); bare.tooMany == 0 {
-		t.Fatal("the quotas are no quotas: nobody was turned away without a chain")
+		t.Fatal("the quotas have no effect: no call was refused without a chain")
 	}
 	for _, name := range []string{"Fairlead", "Fairlead, declared tools"} {
 		got := outcome(t, name, true)

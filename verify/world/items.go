@@ -32,7 +32,7 @@ func NewItems() (Items, error) {
 	return tools, nil
 }
 
-// ItemEntities is what cache.Options.Entities needs to know of the tools.
+// ItemEntities is the tools' value for cache.Options.Entities.
 var ItemEntities = map[string][]string{"ledger/get": {"id"}, "ledger/put": {"id"}, "ledger/delete": {"id"}}
 
 // A Request is a call of such a tool as the server has it.
@@ -92,13 +92,13 @@ func (t Items) Call(ctx context.Context, caller middleware.ToolCaller, id, name,
 	return e
 }
 
-// denied reports whether a call is one that the person denies: its id says so.
+// denied reports whether the person denies a call, by its id.
 func denied(call string) bool { return strings.HasSuffix(call, Deny) }
 
-// Deny is the end of the ids of calls that Decide denies.
+// Deny is the suffix of the ids of calls that Decide denies.
 const Deny = "-no"
 
-// Decide is a person who approves all other calls.
+// Decide answers as a person that approves all other calls.
 func Decide(_ context.Context, r hitl.Request) (hitl.Decision, error) {
 	if denied(r.CallID) {
 		return hitl.Decision{}, nil

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Breaches are what breaks the laws. They count all and keep the first few.
+// Breaches are violations of the laws. They count all and keep the first few.
 type Breaches struct {
 	mu    sync.Mutex
 	count int
@@ -18,7 +18,7 @@ type Breaches struct {
 
 const mostBreaches = 20
 
-// Addf notes a breach.
+// Addf records a breach.
 func (b *Breaches) Addf(format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,7 +58,7 @@ type Event struct {
 	Err          string `json:",omitempty"`
 }
 
-// Reads notes the reads that are older than a write that was over before they began.
+// Reads records the reads that are older than a write that was over before they began.
 func Reads(events []Event, broken *Breaches) {
 	type write struct {
 		ended   time.Time
@@ -105,7 +105,7 @@ func Writes(events []Event, ledger []Execution, broken *Breaches) {
 	}
 	for _, e := range events {
 		if (e.Denied || e.NotSent) && times[e.Call] > 0 {
-			broken.Addf("I2: %s was executed, and its error says that it was not: %s", e.Call, e.Err)
+			broken.Addf("I2: %s was executed, and its error reports that it was not: %s", e.Call, e.Err)
 		}
 		if e.Kind == Delete && e.Err == "" && times[e.Call] != 1 {
 			broken.Addf("I6: %s succeeded and was executed %d times", e.Call, times[e.Call])

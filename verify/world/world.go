@@ -1,4 +1,4 @@
-// Package world is what the simulation, the workload and the fleet share: tools of each
+// Package world holds what the simulation, the workload and the fleet share: tools of each
 // kind, a server with versions, its faults, a ledger of executions, and the laws for both.
 package world
 
@@ -32,7 +32,7 @@ func (k Kind) String() string { return [...]string{"reads", "repeats", "writes",
 func (k Kind) Annotations() annotation.Annotations {
 	a := [...]func() annotation.Annotations{annotation.ReadOnly, annotation.Update, annotation.Write, annotation.Destructive}[k]()
 	if k == Read {
-		a.Freshness = annotation.Stable // all who write do so through the chain
+		a.Freshness = annotation.Stable // all writes go through the chain
 	}
 	return a
 }
@@ -55,7 +55,7 @@ func (k Kind) Agrees(a annotation.Annotations) bool {
 	return a.Safety().MustConfirm() && !a.SafeToRetry()
 }
 
-// Guard guards an executor of tools that no catalog knows: it accepts each as the call has it.
+// Guard guards an executor of tools without a catalog: it accepts each as the call has it.
 func Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 	return guard.New(executor, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
 }
@@ -63,7 +63,7 @@ func Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 // A Fault is how a server fails.
 type Fault struct {
 	Status int           // of HTTP; 0 for a connection that broke
-	After  time.Duration // it wants to be left alone for as long
+	After  time.Duration // the Retry-After that it asks for
 }
 
 func (f *Fault) Error() string {
@@ -76,7 +76,7 @@ func (f *Fault) Error() string {
 // Refused reports whether nothing was done.
 func (f *Fault) Refused() bool { return f.Status == 429 }
 
-// Permanent reports whether sending the call again is of no use.
+// Permanent reports whether sending the call again is useless.
 func (f *Fault) Permanent() bool { return f.Status == 400 }
 
 // RetryAfter returns After.
@@ -103,8 +103,8 @@ type Server struct {
 	versions map[string]int64
 }
 
-// Execute does what a call of a kind does to some things, or to all of the server's, and returns
-// their version then. It works before and after that; nil is no work.
+// Execute has the effect of a call of a kind on some things, or on all of the server, and returns
+// their version then. It calls work before and after that, unless nil.
 func (s *Server) Execute(call string, kind Kind, work func(), things ...string) int64 {
 	e := Execution{Call: call, Kind: kind, Things: things, Began: time.Now()}
 	if work == nil {

@@ -27,8 +27,8 @@ type Server struct {
 	ended chan struct{} // closed when the process that Start started has ended
 }
 
-// New starts a server for a test and kills it when the test ends. If there is no redis-server on the
-// PATH, it skips the test and prints a line to stderr.
+// New starts a server for a test and kills it when the test ends. Without redis-server on the PATH it
+// skips the test and prints a line to stderr.
 func New(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	s, err := Run(context.Background(), tb.TempDir(), args...)
@@ -59,12 +59,12 @@ func Run(ctx context.Context, dir string, args ...string) (*Server, error) {
 }
 
 var (
-	first = rand.Int64N(10_000) // where this process begins, beside others that do the same
+	first = rand.Int64N(10_000) // where this process begins, to avoid the ports of others
 	given atomic.Int64
 )
 
-// port returns a port that no other Server of this process has had, from 10,000 to 19,999: below those
-// of the system, from 32,768, and so is a cluster node's second one, 10,000 further on.
+// port returns a port from 10,000 to 19,999 that no other Server of this process has had. It and a cluster
+// node's second port, 10,000 above it, are below the system's, which begin at 32,768.
 func port() int { return portOf(given.Add(1)) }
 
 func portOf(nth int64) int { return 10_000 + int((first+nth)%10_000) }
@@ -75,8 +75,8 @@ func (s *Server) URL() string { return fmt.Sprintf("redis://127.0.0.1:%d/0", s.P
 // ready is what redis-server writes into its log once it listens.
 const ready = "Ready to accept connections"
 
-// Start starts the server again after Kill and waits until its log reports that it listens: at its
-// port another process may answer.
+// Start starts the server again after Kill and waits until its log reports that it listens. Its port
+// alone is not proof: another process may answer there.
 func (s *Server) Start() error {
 	log, err := os.Create(filepath.Join(s.dir, "redis.log"))
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 
 // New takes the next port if another process listens on the port or on a cluster node's
 // second port.
-func TestPortsOfOthersAreLeft(t *testing.T) {
+func TestNewAvoidsPortsInUse(t *testing.T) {
 	for _, further := range []int{0, 10_000} {
 		taken := redistest.NextPort()
 		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", taken+further))
-		if err == nil { // or somebody has it already, which serves as well
+		if err == nil { // or it is taken already, which serves as well
 			defer l.Close()
 		}
 		if e := redistest.New(t, "--cluster-enabled", "yes"); e.Port == taken {
@@ -25,7 +25,7 @@ func TestPortsOfOthersAreLeft(t *testing.T) {
 }
 
 // Each of many has a port of its own, also while it is killed and will be back.
-func TestNoTwoHaveOnePort(t *testing.T) {
+func TestEachServerHasItsOwnPort(t *testing.T) {
 	var seen sync.Map
 	for i := range 8 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestNoTwoHaveOnePort(t *testing.T) {
 			e := redistest.New(t, "--cluster-enabled", "yes")
 			e.Kill()
 			if _, twice := seen.LoadOrStore(e.Port, true); twice {
-				t.Errorf("two had port %d", e.Port)
+				t.Errorf("two servers had port %d", e.Port)
 			}
 			if err := e.Start(); err != nil {
 				t.Error(err)

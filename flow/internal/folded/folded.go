@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Text is a text in the form in which values are compared: letters without case, accents and look-alikes, and
+// A Text is a text in a form for comparison: letters without case, accents and look-alikes, and
 // digits without the trailing zeros of decimals. Decoded parts follow it.
 type Text struct {
 	Raw    string

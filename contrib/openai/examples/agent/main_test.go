@@ -17,11 +17,11 @@ import (
 	"github.com/openai/openai-go/v3/option"
 )
 
-// A call is one that the stand-in of a model asks for.
+// A call is a call of the fake model.
 type call struct{ tool, arguments string }
 
-// A standIn answers over a socket as the API does, with a turn after the other, and
-// keeps what it was told of each call.
+// A standIn answers over a socket as the API does, one turn after the other, and keeps the result
+// of each call.
 type standIn struct {
 	turns [][]call
 	told  []string
@@ -114,7 +114,7 @@ func TestTheModelWorksThroughTheChain(t *testing.T) {
 			}
 			if len(api.told) != 4 || api.told[0] != "rope, paint" || !strings.Contains(api.told[1], "no such tool") ||
 				!strings.Contains(api.told[2], c.told) || api.told[3] != c.left {
-				t.Errorf("the model was told %q", api.told)
+				t.Errorf("the model read %q", api.told)
 			}
 			if strings.Join(*left, ", ") != c.left || out.String() != "That is all.\n" {
 				t.Errorf("left is %q, printed %q", *left, out.String())
