@@ -74,7 +74,7 @@ func (f finding) at(p place) finding {
 	return f
 }
 
-// when returns the finding if a condition holds, and else one that says nothing.
+// when returns the finding if a condition holds, and else an empty one.
 func (f finding) when(holds bool) finding {
 	if !holds {
 		return finding{}
@@ -95,7 +95,7 @@ type object struct {
 	any   sense
 	last  word
 	some  bool // something follows the verb, known or not
-	free  bool // two words of a request: an API request is whatever it is told
+	free  bool // two words of a request: an API request does whatever its arguments say
 	known bool // one that exists: an existing query, a saved one
 }
 
@@ -141,7 +141,7 @@ type act struct {
 	gives      gift
 }
 
-// A given says what else has to hold of an object.
+// A given is a further condition on an object.
 type given uint8
 
 const (

@@ -2,14 +2,14 @@ package infer
 
 import "github.com/fairlead-go/fairlead/infer/internal/text"
 
-// A verdict is what the name alone says.
+// A verdict is the finding from the name alone.
 type verdict struct {
 	finding
 	verb word // the head verb; none where its sense is 0
 	head int  // its index, or -1
 	firm bool // it decides; else the description is asked first
 	obj  object
-	told bool    // the last word says that something is told: command_help
+	told bool    // the last word names information: command_help
 	only bool    // it is the only word
 	deed bool    // it begins with an unknown word that ends like a verb
 	last finding // what a grave verb at the end of the name does, which may be a noun

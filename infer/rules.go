@@ -22,7 +22,7 @@ const (
 	doubt               // what was found before only reads
 )
 
-// A rule finds one thing in a tool. A finding without a place says nothing.
+// A rule finds one thing in a tool. A finding without a place is empty.
 type rule struct {
 	kind kind
 	name string

@@ -29,7 +29,7 @@ type cues struct {
 	required bool    // one of them is
 	body     finding // a required parameter that holds what is to be written
 	tried    finding // a parameter that only a tool which changes something has
-	said     finding // the gravest of what the description of a parameter says to happen
+	said     finding // the gravest effect that the description of a parameter has
 	carries  string  // a parameter that carries a method, an operation, a body or code
 	named    bool    // a parameter names what is acted on
 	listens  bool    // descriptions of parameters are read

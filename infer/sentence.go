@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-go/fairlead/infer/internal/text"
 )
 
-// A reading is what the description says, sentence by sentence.
+// A reading is the meaning of the description, sentence by sentence.
 type reading struct {
 	name   string  // the tool's
 	main   finding // the main verb of the first sentence
@@ -156,7 +156,7 @@ func mainVerb(ws []word) int {
 	return -1
 }
 
-// leading returns the finding for the main verb at i. One that only tells does nothing: "report whether"; one
+// leading returns the finding for the main verb at i. One that only informs does nothing: "report whether"; one
 // without a meaning of its own yields to those that it lists: "perform actions like …".
 func (r *reading) leading(ws []word, i int) finding {
 	w, o := &ws[i], objectIn(ws, i)
@@ -404,7 +404,7 @@ func (r *reading) passing(ws []word) {
 	}
 }
 
-// saved reports whether the word at i says that the outcome stays: "are saved to", ", persisted with".
+// saved reports whether the outcome stays, by the word at i: "are saved to", ", persisted with".
 func saved(ws []word, i int) bool {
 	if i == 0 || i+1 == len(ws) || !ws[i].is(add) || !ws[i+1].is(prep|and) {
 		return false

@@ -223,6 +223,7 @@ func TestTooLate(t *testing.T) {
 			synctest.Wait()
 			form := b.form("one", "approve")
 			time.Sleep(time.Minute)
+			synctest.Wait() // the idle connection is closed at this instant
 			b.post("/approvals/question/one/decision", form).want(t, http.StatusGone)
 			cancel()
 			<-over

@@ -125,7 +125,7 @@ func (p *page) link(hitl.Request) (string, error) {
 	return p.in.Link(p.origin, ""), nil
 }
 
-// Confirm puts the call on the page and tells the person where it is.
+// Confirm puts the call on the page and notifies the person.
 func (p *page) Confirm(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
 	link, err := p.link(r)
 	if err != nil {

@@ -133,7 +133,7 @@ var (
 	}
 )
 
-// A recordFilter says which records are shown.
+// A recordFilter selects the records that are shown.
 type recordFilter struct {
 	server, tool, scope string
 	class, outcome      choice

@@ -21,7 +21,7 @@ import (
 // serverArgs is how the servers are named, for the lines of usage.
 const serverArgs = "[URL...] [-- COMMAND [ARG...]]"
 
-// naming is the part of a command's help that says so.
+// naming is the part of a command's help about names.
 const naming = `Servers are named by an http(s) URL, by a command behind two hyphens, by --server
 NAME=URL or NAME=COMMAND, or by --config with the configuration file of a client, as
 Claude, Codex, Cursor, opencode, VS Code, Windsurf, Zed and others write it; several of

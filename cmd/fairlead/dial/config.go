@@ -75,7 +75,7 @@ func read(path string) ([]byte, error) {
 	return text, err
 }
 
-// ErrNoServer says that a configuration file does not have the server that is asked for.
+// ErrNoServer is the error for a server that a configuration file does not have.
 var ErrNoServer = errors.New("has no server")
 
 func missing(path string, all []entry, names []string) error {

@@ -19,7 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ErrUsage says that a target does not name a server.
+// ErrUsage is the error for a target that does not name a server.
 var ErrUsage = errors.New("not a server")
 
 // A Server is a session with the server that a target names.

@@ -132,7 +132,7 @@ func (e entry) target(path string) (t Target, off bool, err error) {
 	return t, off, errors.Join(x.fault, t.Check())
 }
 
-// unmarshalling says which member is of the wrong type, without what stands there.
+// unmarshalling names the member of the wrong type, without its value.
 func unmarshalling(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s is a %s", safetext.Line(cmp.Or(wrong.Field, "it")), wrong.Value)

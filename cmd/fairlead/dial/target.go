@@ -57,7 +57,7 @@ func (t Target) String() string {
 // ids are what a catalog accepts, and unambiguous in "server/tool" and "server__tool".
 var ids = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// Check says what keeps the target from being one.
+// Check returns an error for a target that does not name a server.
 func (t Target) Check() error {
 	if !ids.MatchString(t.ID) || strings.Contains(t.ID, "__") {
 		return fmt.Errorf("%w: %q cannot be a server's name here: use 1 to 64 letters, digits, '.', '-' and single '_'", ErrUsage, t.ID)

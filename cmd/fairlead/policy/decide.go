@@ -44,7 +44,7 @@ func (r *Rule) allows(class annotation.Safety) bool {
 	return r.Tool.Exact()
 }
 
-// At says where a line of the policy stands.
+// At returns the place of a line of the policy.
 func (p *Policy) At(line int) string { return fmt.Sprintf("%s:%d", p.Name, line) }
 
 // Confirmer approves what the policy allows, and asks next about the rest. A rule does not allow a
@@ -75,7 +75,7 @@ func (p *Policy) TrustsResults(t *middleware.Tool) bool {
 
 var errNobody = fmt.Errorf("policy: nobody is there to be asked; see --approve")
 
-// Denied says why a tool is neither listed nor called, nil where it is not denied.
+// Denied returns the reason for which a tool is neither listed nor called, nil if it is not denied.
 func (p *Policy) Denied(t *middleware.Tool) *Rule {
 	if v, rule := p.Decide(t.Server, t.Name(), t.Safety()); v == Deny {
 		return rule
@@ -89,7 +89,7 @@ type catalogue interface {
 	OverrideMatching(pattern string, a annotation.Annotations) (matched []string, err error)
 }
 
-// Apply tells a catalogue what the policy says of tools.
+// Apply sets the policy's annotations of tools in a catalogue.
 func (p *Policy) Apply(c catalogue) error {
 	for _, o := range p.Tools {
 		var err error

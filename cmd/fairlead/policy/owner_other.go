@@ -4,5 +4,5 @@ package policy
 
 import "os"
 
-// owned takes every file: what its mode says here is not who may write to it.
+// owned takes every file: its mode does not give the users who may write to it here.
 func owned(string, os.FileInfo) error { return nil }

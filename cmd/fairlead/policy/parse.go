@@ -324,7 +324,7 @@ func (r *reader) by(to *[]string) field {
 	}
 }
 
-// CheckApprovers says which of those who are asked cannot be meant.
+// CheckApprovers returns an error for approvers that cannot be meant.
 func CheckApprovers(by []string) error {
 	for i, who := range by {
 		switch {

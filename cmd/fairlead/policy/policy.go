@@ -27,7 +27,7 @@ type Policy struct {
 	// Name is the file's, for explanations.
 	Name string
 
-	// Trust are the servers whose word is believed.
+	// Trust are the servers whose declarations may lower a class.
 	Trust []string
 	// ReadOnly shows and calls what is Safe, and nothing else.
 	ReadOnly bool

@@ -146,7 +146,7 @@ func (r *reader) list(v hujson.Value, at string, read field) {
 // maxEntries is how long a list may be. A longer one is refused whole.
 const maxEntries = 10_000
 
-// literal reads a value of one type, and says what it has to be.
+// literal reads a value of one type, and reports any other.
 func literal[T any](r *reader, v hujson.Value, key, what string) (value T, ok bool) {
 	l, isLiteral := v.Value.(hujson.Literal)
 	if !isLiteral || string(l) == "null" || json.Unmarshal(l, &value) != nil {

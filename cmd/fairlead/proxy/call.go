@@ -118,7 +118,7 @@ func (s *session) refused(ctx context.Context, m *message, call middleware.Call,
 	if err != nil {
 		return nil, false // nobody waits any more
 	}
-	if call.Tool != nil && len(s.servers) == 1 { // the model knows it without its server
+	if call.Tool != nil && len(s.servers) == 1 { // the model has its name without the server
 		for _, c := range res.Content {
 			if said, ok := c.(*mcp.TextContent); ok {
 				said.Text = strings.ReplaceAll(said.Text, call.Tool.ModelName(), call.Tool.Name())

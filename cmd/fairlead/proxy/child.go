@@ -29,7 +29,7 @@ type link interface {
 
 type sink struct {
 	message func(m *message, about string)
-	// failed says why a request that was sent gets no answer.
+	// failed returns the error of a request that was sent and gets no answer.
 	failed func(id string, err error)
 	// ended is called once, when the server has ended the link.
 	ended func(err error)

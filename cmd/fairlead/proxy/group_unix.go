@@ -10,5 +10,5 @@ import (
 // ownGroup gives a command a process group, so that a launcher does not leave its server behind.
 func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// signal tells the whole group.
+// signal signals the whole group.
 func signal(c *exec.Cmd, s syscall.Signal) { _ = syscall.Kill(-c.Process.Pid, s) } // it may have ended

@@ -22,7 +22,7 @@ type httpSession struct {
 	idle    *time.Timer
 
 	mu       sync.Mutex
-	streams  map[string]*stream // by the ID of the request, as the session knows it
+	streams  map[string]*stream // by the ID of the request in the session
 	own      *stream            // that the client listens on
 	waiting  []*message         // for somewhere to say it
 	requests int                // so far, of the shared one
@@ -243,7 +243,7 @@ func (s *stream) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.beginLocked()
-	_ = s.flush() // a client that has gone is not told
+	_ = s.flush() // a client that has gone gets no answer
 }
 
 func (s *stream) beginLocked() {
@@ -293,7 +293,7 @@ func (s *stream) write(m *message, final bool) {
 	s.over = final || err != nil // a client that has gone, or does not read, is not waited for again
 }
 
-// status is what HTTP says of an answer, by the revision that has words for it.
+// status is the HTTP status of an answer, by the revision that defines it.
 func (s *stream) status(m *message) int {
 	if !s.modern {
 		return http.StatusOK

@@ -41,7 +41,7 @@ func (s *server) without(kind string, why error) {
 	}
 }
 
-// here tells the client that what was listed without the server has more to it.
+// here notifies the client of the lists that were made without the server.
 func (s *server) here(kinds ...string) {
 	for _, kind := range kinds {
 		s.mu.Lock()

@@ -196,7 +196,7 @@ func fail(w http.ResponseWriter, status int, m *message, code int64, text string
 	if m.ID == nil {
 		m.ID = json.RawMessage("null")
 	}
-	_, _ = w.Write(m.failTo(&jsonrpc.Error{Code: code, Message: text}).encode()) // a client that has gone is not told
+	_, _ = w.Write(m.failTo(&jsonrpc.Error{Code: code, Message: text}).encode()) // a client that has gone gets no answer
 }
 
 var errNoSession = errors.New("proxy: the session has ended, or never was; initialize a new one")

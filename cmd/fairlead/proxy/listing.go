@@ -162,7 +162,7 @@ func (t *tools) wait(ctx context.Context, under []*listing) []error {
 	}
 }
 
-// outcomes are what came of listings so far. The client hears later of servers that are not there.
+// outcomes are what came of listings so far. The client is notified later of servers that are away.
 // The lock is held, so that a listing ends before or after.
 func (t *tools) outcomes(under []*listing, several bool) []error {
 	errs := make([]error, len(under))
@@ -192,7 +192,7 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 	if tool, ok := t.session.named(now, name); ok {
 		return now, tool, nil
 	}
-	if t.mayAskAgain() { // it may be new: not every client is told of changes
+	if t.mayAskAgain() { // it may be new: not every client takes notifications
 		if now, err = t.set(ctx, true, about); err != nil {
 			return nil, nil, err
 		}

@@ -213,7 +213,7 @@ func (n narrowed) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 
 func (n narrowed) gate(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		if call.Tool != nil { // the guard says so
+		if call.Tool != nil { // the guard returns the error
 			if err := n.refusing()(call.Tool); err != nil {
 				return nil, err
 			}

@@ -70,7 +70,7 @@ type Options struct {
 	Telemetry Telemetry
 	// Lock pins the tools' definitions; nil takes what is listed.
 	Lock *pins.Lock
-	// Trust believes what all the servers declare; the default is that it only raises.
+	// Trust lets the declarations of all servers lower a class; by default they only raise it.
 	Trust bool
 	// ReadOnly shows the Safe tools alone.
 	ReadOnly bool
@@ -86,7 +86,7 @@ type Options struct {
 	Drain time.Duration
 	// Stderr gets what the servers' processes write there; nil is os.Stderr.
 	Stderr io.Writer
-	// Logger hears what the proxy does; nil is silent.
+	// Logger gets the proxy's log; nil is silent.
 	Logger *slog.Logger
 }
 
@@ -114,7 +114,7 @@ type Proxy struct {
 	current *plan
 }
 
-// An UnreachableError says that a server cannot be reached or started.
+// An UnreachableError is returned for a server that cannot be reached or started.
 type UnreachableError struct {
 	Server string
 	Err    error
@@ -198,7 +198,7 @@ func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) err
 	reading, gone := context.WithCancel(context.WithoutCancel(ctx)) // what waits for a client that does not read would wait for ever
 	defer gone()
 	s, err := p.newSession("", func(m *message, _ string) {
-		_ = w.send(reading, m) // a client that has gone is not told
+		_ = w.send(reading, m) // a client that has gone gets no answer
 	})
 	if err != nil {
 		return err

@@ -247,7 +247,7 @@ func (r *remote) over(why error) {
 	}
 }
 
-// close ends the session, as the protocol says.
+// close ends the session by a DELETE.
 func (r *remote) close() {
 	r.mu.Lock()
 	twice, session := r.ended, r.session

@@ -97,7 +97,7 @@ func (s *server) revive() error {
 	return s.back(l)
 }
 
-// back lets requests through again, and tells the client what was listed without it.
+// back lets requests through again, and notifies the client of the lists that were made without it.
 func (s *server) back(l link) error {
 	s.session.tools.announced(s)
 	s.mu.Lock()

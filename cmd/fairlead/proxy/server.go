@@ -155,7 +155,7 @@ func (s *server) askOn(ctx context.Context, l link, method string, params json.R
 	}
 }
 
-// cancel tells the server that nobody waits for an answer any more.
+// cancel cancels a request at the server.
 func (s *server) cancel(ctx context.Context, l link, m *message) {
 	why := context.Cause(ctx).Error()
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endPatience)

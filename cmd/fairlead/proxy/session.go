@@ -38,10 +38,10 @@ type session struct {
 
 	mu       sync.Mutex
 	hello    json.RawMessage            // of the client's initialize
-	client   mcp.Meta                   // what that says of the client
+	client   mcp.Meta                   // the client's part of it
 	version  string                     // that was agreed on; "" without initialize
 	level    json.RawMessage            // of the client's logging/setLevel
-	meta     map[string]json.RawMessage // what the client last said of itself, where each request says it
+	meta     map[string]json.RawMessage // the client's last description of itself, if its requests carry one
 	running  map[string]*underWay       // tools/call, by the client's ID
 	stopping bool                       // no call goes to a server any more
 	asked    map[string]chan *message   // our requests to the client
@@ -154,7 +154,7 @@ func listens(ctx context.Context) bool {
 
 func (s *session) reply(m *message) { s.out(m, m.id()) }
 
-// giveUp tells the client that there is no answer to a request.
+// giveUp answers a request of the client with an error.
 func (s *session) giveUp(request *message, err error) {
 	s.forgetToken(request)
 	s.reply(request.failTo(wireError(err)))
@@ -314,7 +314,7 @@ func (s *session) fromServer(from *server, m *message, about string) {
 	s.out(m, about)
 }
 
-// renamed is a server's cancellation of a request that the client knows by our ID.
+// renamed is a server's cancellation of a request that the client has under our ID.
 func (s *session) renamed(from *server, m *message) *message {
 	params := members(m.Params)
 	s.mu.Lock()
@@ -434,7 +434,7 @@ func answerBy(ask func(context.Context, *message) (json.RawMessage, error)) func
 
 const maxRunning = 10_000
 
-// cancelled ends a call, or tells the server that has the request.
+// cancelled ends a call, or passes the cancellation on to the server.
 func (s *session) cancelled(m *message) {
 	id := members(m.Params)["requestId"] // one that names nothing cancels nothing
 	s.mu.Lock()

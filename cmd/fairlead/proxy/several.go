@@ -40,7 +40,7 @@ func (s *session) routeSeveral(m *message) {
 	}[m.Method]
 	if answer == nil {
 		answer = func(ctx context.Context, m *message) (json.RawMessage, error) {
-			return s.askOwnerOf(ctx, m, textOf(m.Params, "uri")) // without one, whichever knows the method
+			return s.askOwnerOf(ctx, m, textOf(m.Params, "uri")) // without one, any that has the method
 		}
 	}
 	s.begin(m, answerBy(answer))
@@ -52,7 +52,7 @@ func (s *session) each(ctx context.Context, m *message) (results []json.RawMessa
 	for i, one := range s.servers {
 		asking.Go(func() {
 			if m.Method == methodSetLevel && one.isAway() {
-				errs[i] = errLate // it is told when it is back
+				errs[i] = errLate // it is notified when the server is back
 				return
 			}
 			results[i], errs[i] = one.ask(ctx, m.Method, m.Params, m.id())
@@ -67,7 +67,7 @@ func (s *session) each(ctx context.Context, m *message) (results []json.RawMessa
 
 // tellAll asks all servers and has nothing to say but whether one refused.
 func (s *session) tellAll(ctx context.Context, m *message) (json.RawMessage, error) {
-	if m.Method == methodSetLevel { // who is late is told when it is back
+	if m.Method == methodSetLevel { // the client is notified when it is back
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, s.proxy.late, errLate)
 		defer cancel()
@@ -235,17 +235,17 @@ func prefixed(s *server, name string) string {
 
 // owners say which server has what was listed.
 type owners struct {
-	prompts   sync.Map // an owned by the name that the client knows
+	prompts   sync.Map // an owned by its name at the client
 	resources sync.Map // a *server by URI
 }
 
-// owned is a thing of a server's, with the name by which that knows it.
+// owned is a thing of a server, with its name there.
 type owned struct {
 	server *server
 	name   string
 }
 
-// keep remembers whose things are, and gives prompts the names that the client knows.
+// keep records the owners of things, and renames prompts for the client.
 func (o *owners) keep(s *server, member string, list []json.RawMessage) []json.RawMessage {
 	for i, raw := range list {
 		if member == "prompts" {
@@ -260,7 +260,7 @@ func (o *owners) keep(s *server, member string, list []json.RawMessage) []json.R
 	return list
 }
 
-// prompt finds a prompt by the name that the client knows.
+// prompt finds a prompt by its name at the client.
 func (s *session) prompt(ctx context.Context, known string, m *message) (owned, error) {
 	o, ok := s.owners.prompts.Load(known)
 	if !ok {

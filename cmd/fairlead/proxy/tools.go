@@ -68,7 +68,7 @@ func (t *tools) close() {
 	}
 }
 
-// askAgain is how often the servers are asked again because of a name that nobody knows.
+// askAgain is how often the servers are asked again because of an unknown name.
 const askAgain = time.Second
 
 func (t *tools) mayAskAgain() bool {
@@ -91,7 +91,7 @@ func (s *session) named(now *set, name string) (*middleware.Tool, bool) {
 	return nil, false
 }
 
-// nameOf is the name under which the client knows a tool.
+// nameOf is the name of a tool at the client.
 func (s *session) nameOf(tool *middleware.Tool) string {
 	if len(s.servers) == 1 {
 		return tool.Name()
@@ -99,7 +99,7 @@ func (s *session) nameOf(tool *middleware.Tool) string {
 	return tool.ModelName()
 }
 
-// unknown says why there is no tool of a name, and returns the tool if it is there.
+// unknown returns the tool of a name, or the error if there is none.
 func (n *set) unknown(s *session, name string) (*middleware.Tool, error) {
 	refuse := n.plan.refusing()
 	for _, t := range n.shown.viewer.List() {

@@ -28,7 +28,7 @@ import (
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// Ways are how a person is told. The zero value tells nobody. It is safe for concurrent use.
+// Ways are how a person is notified. The zero value notifies no one. It is safe for concurrent use.
 type Ways struct {
 	Desktop bool     // by a notification
 	Browser bool     // by opening the page, once for each scope

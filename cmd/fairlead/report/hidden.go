@@ -46,7 +46,7 @@ func few(texts []string, more string) []string {
 	return texts
 }
 
-// walk tells of each text in a value, keys included, in an order that does not change.
+// walk yields each text in a value, keys included, in a fixed order.
 func walk(path string, v any, each func(path, s string)) {
 	switch v := v.(type) {
 	case string:
@@ -67,7 +67,7 @@ func walk(path string, v any, each func(path, s string)) {
 	}
 }
 
-// hides says which runes of a text hide something, and how often.
+// hides counts the runes of a text that hide something.
 func hides(s string) string {
 	runes := []rune(s)
 	counts := make(map[rune]int)

@@ -65,7 +65,7 @@ type Finding struct {
 	Text   string `json:"text"`
 	// Fingerprint stays the same as long as rule, tool and definition do.
 	Fingerprint string `json:"fingerprint"`
-	// Known says that the baseline has it.
+	// Known is set if the baseline has it.
 	Known bool `json:"known,omitempty"`
 }
 

@@ -54,7 +54,7 @@ const (
 	ruleUnreachable = "unreachable"
 )
 
-// A rule says what its findings are about, and what to do about them. Its id never changes its meaning.
+// A rule has the subject of its findings, and the next step. Its id never changes its meaning.
 type rule struct {
 	id    string
 	level Level

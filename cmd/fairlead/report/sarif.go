@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// sarifSchema names the form; a program knows it and does not fetch it.
+// sarifSchema names the form; programs have it and do not fetch it.
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 const home = "https://github.com/fairlead-go/fairlead"

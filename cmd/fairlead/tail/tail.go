@@ -50,7 +50,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 
 const longest = 16 << 10
 
-// colors are the sequences by which a terminal is told to change how letters look.
+// colors are the sequences that change how a terminal shows letters.
 var colors = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // LastWords are the last line that is not empty, as the end of a sentence.

@@ -1,4 +1,4 @@
-// Package tty says what an output can show, and lays text out for it.
+// Package tty finds out what an output can show, and lays text out for it.
 package tty
 
 import (
@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// A Style knows what the output can show.
+// A Style has what the output can show.
 type Style struct {
 	Colour bool
 	Width  int  // in columns; 80 where there is no terminal

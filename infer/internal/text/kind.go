@@ -110,7 +110,7 @@ func Letters(text string) (plain string, odd bool) {
 	return plain, odd
 }
 
-// Ending returns what the last letters of an unknown word tell.
+// Ending returns the flags that follow from the last letters of an unknown word.
 func Ending(word string) Flag {
 	switch {
 	case endsIn(word, "ly"):
