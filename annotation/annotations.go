@@ -53,7 +53,7 @@ const (
 	Complex Complexity = "complex"
 )
 
-// SecurityLevel says who may use a tool and how much of a call is recorded.
+// SecurityLevel sets who may use a tool and how much of a call is recorded.
 type SecurityLevel string
 
 // The values of [SecurityLevel]. The default, where one is asked for, is Public.
@@ -73,7 +73,7 @@ const (
 	Volatile Freshness = "volatile" // the present moment: status, time, logs, files, screens
 )
 
-// Annotations is what is known about one tool. The zero value knows nothing, and its class is [Unknown].
+// Annotations is what is known about one tool. The zero value is empty, and its class is [Unknown].
 type Annotations struct {
 	// Title is a name for people. Empty means none.
 	Title string

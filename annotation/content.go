@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The audiences that MCP knows.
+// The audiences of MCP.
 const (
 	user      mcp.Role = "user"
 	assistant mcp.Role = "assistant"

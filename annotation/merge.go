@@ -159,7 +159,7 @@ const (
 	Category             Field = "category"
 )
 
-// A Source says who stated something.
+// A Source is the origin of a statement.
 type Source uint8
 
 // The sources. The zero value is Host: what carries no evidence was written by the host in Go. In
@@ -180,7 +180,7 @@ func (s Source) String() string {
 // MarshalText returns [Source.String].
 func (s Source) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Strength says how much a piece of evidence weighs.
+// Strength is the weight of a piece of evidence.
 type Strength uint8
 
 // The strengths of inferred evidence. The zero value is Weak.

@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// MetaKey is the member of a tool's _meta for what MCP does not know, and for the four hints, to tell absent from no.
+// MetaKey is the member of a tool's _meta for fields that MCP does not have, and for the four hints, to keep absent apart from no.
 const MetaKey = "io.github.fairlead-go/annotations"
 
 // MarshalJSON writes the set fields under the names of [Field]. Evidence is not written.
@@ -85,7 +85,7 @@ func parse(data []byte, strict bool) (Annotations, []error) {
 	return a, faults
 }
 
-// only returns what a says of one field.
+// only returns one field of a.
 func (a Annotations) only(name Field) Annotations {
 	for i := range fields {
 		if fields[i].name != name {

@@ -170,7 +170,7 @@ func NewHost(tools Tools, caller middleware.ToolCaller, o HostOptions) *Host {
 	return &Host{tools: tools, caller: caller, alone: fault.Recover(caller), o: o}
 }
 
-// Tools returns what a model may be given now. It knows a tool by its ModelName.
+// Tools returns what a model may be given now. It finds a tool by its ModelName.
 func (h *Host) Tools() []*middleware.Tool { return h.tools.List() }
 
 // A ToolCall is one call as a model asks for it.
@@ -236,7 +236,7 @@ func result(tool *middleware.Tool, res *mcp.CallToolResult, err error) *mcp.Call
 }
 
 // ResultError returns the failure that a result reports as an error with the same text,
-// for an SDK that knows failures only as errors. It returns nil for any other result.
+// for an SDK that has failures only as errors. It returns nil for any other result.
 func ResultError(res *mcp.CallToolResult) error {
 	if res == nil || !res.IsError {
 		return nil

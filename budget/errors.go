@@ -13,7 +13,7 @@ import (
 // ErrStopped is in the tree of every error by which this package stops a call.
 var ErrStopped = errors.New("budget: stopped")
 
-// A Reason says what was used up.
+// A Reason names what was used up.
 type Reason string
 
 // The reasons.

@@ -125,7 +125,7 @@ type ending struct {
 	returned bool // it was not carried out
 }
 
-// take reserves what the call costs, or says why it is stopped.
+// take reserves the cost of the call, or returns why it is stopped.
 func (b *budget) take(ctx context.Context, now time.Duration, call *middleware.Call) (taking, *StoppedError) {
 	this := entry{tool: call.Tool, written: maphash.Bytes(b.ledger.seed, call.Arguments), at: now}
 	class := min(call.Tool.Safety(), annotation.Safe)

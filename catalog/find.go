@@ -225,7 +225,7 @@ func (e Event) String() string {
 type events struct {
 	listener func(Event) // nil for none
 	log      *slog.Logger
-	most     int // waiting events; it drops more, and says so
+	most     int // waiting events; it drops more, with an event for that
 
 	mu      sync.Mutex
 	waiting []Event

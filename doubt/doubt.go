@@ -218,7 +218,7 @@ func (d *doubter) readOf(name string, tool *middleware.Tool) string {
 	return ""
 }
 
-// effectOf returns what tells calls of one tool with the same effect from others.
+// effectOf returns what calls of one tool with the same effect share.
 func (d *doubter) effectOf(state *callstate.State, call *middleware.Call) (effect, error) {
 	form, err := callstate.Form(state, call)
 	if err != nil {

@@ -204,7 +204,7 @@ func isWaiting(err error) bool {
 	return ok
 }
 
-// reportEvery is how often the client of a call that waits is told so; many clients give a
+// reportEvery is how often the client of a call that waits is notified; many clients give a
 // call up after a minute of silence, and some after ten seconds.
 const reportEvery = 5 * time.Second
 
@@ -401,7 +401,7 @@ func (a *asker) expire(ctx context.Context, q query) {
 
 // run makes the call with one grant, which is recorded as consumed before the call is handed over.
 func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, error) {
-	if tool := yes.call.Tool; yes.edited { // the guard is told what the edit makes of it
+	if tool := yes.call.Tool; yes.edited { // the guard gets the class of the edited call
 		ctx = callstate.WithAnswer(ctx, &yes.call, callstate.Static(ctx, tool), func(accepted annotation.Annotations) annotation.Annotations {
 			return annotation.Raise(accepted, tool.Annotations)
 		})

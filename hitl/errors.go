@@ -103,7 +103,7 @@ func (e *PendingError) Error() string {
 	return fmt.Sprintf("hitl: %s waits for a person's answer; call it again with the input that is asked for", e.Tool)
 }
 
-// ForModel says that there is nothing to do for a model.
+// ForModel states that the model can do nothing.
 func (e *PendingError) ForModel() string {
 	return e.Tool.ModelName() + " was not called yet: it waits for the user's agreement. Do not call it again; tell the user."
 }
@@ -134,7 +134,7 @@ func (e *WaitingError) ForModel() string {
 
 const clock = "15:04 UTC"
 
-// stateMark tells a state that comes back to us from one that a server's tool sent.
+// stateMark marks our states, apart from those of a server's tool.
 const stateMark = "fairlead.hitl."
 
 // answered takes apart the state of a call that answers a question of ours: the

@@ -42,7 +42,7 @@ type answer struct {
 	next       any // how to ask for the rest, nil for no way
 }
 
-// shown returns what the model sees of the contents. moved says that they are not those of the result.
+// shown returns what the model sees of the contents. moved is set if they are not those of the result.
 func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult, error) {
 	for _, content := range contents {
 		a.parts = append(a.parts, newPart(content))
@@ -281,7 +281,7 @@ type part struct {
 	isText  bool
 	tree    any // the text, where it is JSON that was decoded
 	isDoc   bool
-	isMain  bool // it says the same as the structured content, or stands for it
+	isMain  bool // it repeats the structured content, or replaces it
 	gone    bool
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// MetaKey is where the _meta of a result says that the answer was cut.
+// MetaKey is the member of a result's _meta for an answer that was cut.
 const MetaKey = "io.github.fairlead-go/output"
 
 // leastPart is what a part should at least have room for, else there are too many.
@@ -188,7 +188,7 @@ func (a *answer) longestNote() string {
 	return longest.note()
 }
 
-// note tells the model what is missing and how it can have it.
+// note is the text for the model: what is missing and how to get it.
 func (a *answer) note() string {
 	var lost []string
 	add := func(n int, format string, args ...any) {
@@ -229,13 +229,13 @@ type Paging struct {
 	// Next is where the result has the cursor, or the offset of the next row, which is rewritten when rows are
 	// cut; "" means nowhere.
 	Next string
-	// More is where the answer says whether there are more rows, as true or false; "" means nowhere.
+	// More is the member of the answer that is true if there are more rows; "" means none.
 	More string
 	// Cursor is the argument that takes the cursor. A cut page gets a cursor made here: when it comes back, the
 	// same page is requested again and its first rows are left out. So the tool must only read, and take any
 	// text.
 	Cursor string
-	// Offset is the argument that says how many rows to leave out, in place of Cursor.
+	// Offset is the argument for how many rows to leave out, in place of Cursor.
 	Offset string
 }
 
@@ -280,7 +280,7 @@ type position struct {
 	Skip  int             `json:"n"`           // rows of the page that were seen already
 }
 
-// cursorPrefix tells our cursors from those of tools.
+// cursorPrefix marks our cursors, apart from those of tools.
 const cursorPrefix = "fairlead."
 
 // begin returns the call as its tool understands it, and the requested page, nil if it cannot be read on.
@@ -401,7 +401,7 @@ func (p *page) reserve(v any, rows int) (restore func(v, next any)) {
 	}
 }
 
-// A cursorError says that a cursor of ours has been changed.
+// A cursorError is the error for a cursor of ours that was changed.
 type cursorError struct {
 	fault.Unsent
 

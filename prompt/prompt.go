@@ -29,13 +29,13 @@ import (
 // Options are the host's own texts and what the chain enforces. The texts go into the prompt without surrounding blanks;
 // an empty one leaves its part out. The zero value is ready.
 type Options struct {
-	// Identity says who the model is and for whom it works. It comes first.
+	// Identity is who the model is and for whom it works. It comes first.
 	Identity string
-	// Routing says which tool or agent is for what.
+	// Routing is which tool or agent is for what.
 	Routing string
-	// Formatting says how answers look.
+	// Formatting is how answers look.
 	Formatting string
-	// Platform says what holds where the answer is shown. It comes last.
+	// Platform is what holds where the answer is shown. It comes last.
 	Platform string
 	// Enforced is what the assembled chain enforces. The zero value claims nothing: the model has to ask.
 	Enforced middleware.Description

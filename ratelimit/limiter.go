@@ -227,7 +227,7 @@ func (e *LimitedError) ForModel() string {
 	return fmt.Sprintf("%s was not called: there were too many calls. Call it again in %v, or do something else first.", e.Tool.ModelName(), shown(e.Wait))
 }
 
-// shown rounds up, so that a call which waits as long as it was told fits.
+// shown rounds up, so that a call which waits for that time fits.
 func shown(d time.Duration) time.Duration {
 	unit := time.Second
 	if d < 10*time.Second {

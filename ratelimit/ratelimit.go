@@ -37,7 +37,7 @@ type Options struct {
 	// Servers has limits of single servers, by id, instead of PerMinute and Burst. Nil means that all have the
 	// same.
 	Servers map[string]Limit
-	// OneQuota gives each server one quota, which all scopes share, as a server that knows one client counts. False
+	// OneQuota gives each server one quota, which all scopes share, for servers that count one client. False
 	// means that each scope has a quota of its own.
 	OneQuota bool
 	// MaxWait is the longest wait, unless the context ends earlier; a longer one is refused at once. 0 means one

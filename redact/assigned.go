@@ -131,7 +131,7 @@ func wordBefore(s string, least, end int) int {
 	return at
 }
 
-// Of returns a Redactor that knows the secrets among the arguments of a call.
+// Of returns a Redactor with the secrets among the arguments of a call.
 func Of(call middleware.Call) *Redactor {
 	var schema any
 	if call.Tool != nil && call.Tool.Definition != nil {

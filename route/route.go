@@ -171,7 +171,7 @@ func (s *state) trial(at time.Time) bool {
 	return s.failed && s.busy == 0 && !at.Before(s.until)
 }
 
-// An outcome is what a call says of the replica.
+// An outcome is what a call shows about the replica.
 type outcome uint8
 
 const (
@@ -180,7 +180,7 @@ const (
 	failed
 )
 
-// judge says what an error tells of the replica that it came from.
+// judge returns what an error shows about the replica that it came from.
 func judge(ctx context.Context, err error) outcome {
 	switch {
 	case err == nil:

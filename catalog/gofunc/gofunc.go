@@ -97,7 +97,7 @@ func (f Func) Tool() (*mcp.Tool, error) {
 	return annotation.Declare(f.tool, f.own), errors.Join(f.err, f.own.Validate())
 }
 
-// allowNil lets the maps within a schema be null, which a nil one is written as. That of a slice says so already.
+// allowNil lets the maps within a schema be null, which a nil one is written as. That of a slice has it already.
 func allowNil(s *jsonschema.Schema) {
 	within := slices.Collect(maps.Values(s.Properties))
 	for _, inner := range append(within, s.Items, s.AdditionalProperties) {
@@ -132,7 +132,7 @@ func answer(out any, structured bool) (*mcp.CallToolResult, error) {
 	return res, nil
 }
 
-// Failed returns an error by which a func of [New] tells the model why it failed, without internals of the host.
+// Failed returns an error of a func of [New] with a text for the model, without internals of the host.
 func Failed(format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	return fault.Told(errors.New(text), false, text)

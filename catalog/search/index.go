@@ -190,7 +190,7 @@ func spoken(x *bm25.Index, text string) (all []string) {
 	return all
 }
 
-// kinds replaces an address, whose own words tell little, by its kind: a URL, an email address, a path.
+// kinds replaces an address by its kind: a URL, an email address, a path.
 func kinds(text string) string {
 	if !strings.ContainsAny(text, "/@") {
 		return text

@@ -102,7 +102,7 @@ type Change struct {
 	// Scope and Standing are those of an approval that a standing one answered.
 	Scope    string `json:"-"`
 	Standing string `json:"-"`
-	// Edited says that the yes is to other arguments than were asked about, and Arguments is their hash.
+	// Edited is set if other arguments were approved than were asked about; Arguments is their hash.
 	Edited    bool   `json:"edited,omitempty"`
 	Arguments string `json:"arguments,omitempty"`
 }
@@ -110,7 +110,7 @@ type Change struct {
 // ErrNoEffect is in the tree of the error of every step that the table does not have, or that comes too late.
 var ErrNoEffect = errors.New("approvals: no effect")
 
-// A NoEffectError says why an answer counted for nothing.
+// A NoEffectError has the reason for which an answer had no effect.
 type NoEffectError struct {
 	ID  string
 	Was State // "" where the store knows of no such approval

@@ -13,7 +13,7 @@ import (
 
 // What a book keeps. The approvals that are open are bounded by those who ask.
 const (
-	maxEnded    = 1000   // approvals that are over, so that a late answer hears what they became
+	maxEnded    = 1000   // approvals that are over, for late answers
 	maxStanding = 10_000 // standing approvals of one scope that have not expired, so that no scope takes another's place
 )
 

@@ -72,7 +72,7 @@ func WithElicit(ctx context.Context, ask func(context.Context, *mcp.ElicitParams
 // client. It is a no, unless the host asks somebody else.
 var ErrUnsupported = errors.New("elicit: the client cannot be asked")
 
-// An UnsupportedError says why a call cannot be put to a client.
+// An UnsupportedError has the reason for which a call cannot be put to a client.
 type UnsupportedError struct{ Reason string }
 
 func (e *UnsupportedError) Error() string { return "elicit: the client cannot be asked: " + e.Reason }
@@ -166,7 +166,7 @@ func Progress(ctx context.Context, waited time.Duration) {
 	if req == nil || req.Params == nil || req.Session == nil || req.Params.GetProgressToken() == nil {
 		return
 	}
-	_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // a client that has gone is not told
+	_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // a client that has gone gets nothing
 		ProgressToken: req.Params.GetProgressToken(), Progress: waited.Hours(), Message: "waiting for a person's approval",
 	})
 }

@@ -60,7 +60,7 @@ const (
 	maxAddress = 2000 // bytes; a longer one cannot be read
 )
 
-// A ScreenedError says what a server asked for that was not shown to anybody.
+// A ScreenedError has the request of a server that was not shown.
 type ScreenedError struct {
 	Server string
 	Err    error
@@ -124,7 +124,7 @@ func formFault(schema any) error {
 
 const fishes = " asks for what looks like a secret"
 
-// wordsFault says what is wrong with the title and the description of a form or a field.
+// wordsFault returns the fault of the title and the description of a form or a field.
 func wordsFault(of map[string]any) string {
 	for _, name := range []string{"title", "description"} {
 		switch text, ok := of[name].(string); {

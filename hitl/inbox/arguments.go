@@ -29,7 +29,7 @@ func rows(arguments json.RawMessage) []row {
 	return list
 }
 
-// valueText shows a text as a reader knows it, in quotes, and anything else as JSON.
+// valueText shows a text in quotes, and anything else as JSON.
 func valueText(value json.RawMessage) string {
 	var text string
 	if value[0] == '"' && json.Unmarshal(value, &text) == nil && !strings.ContainsRune(text, utf8.RuneError) {

@@ -213,7 +213,7 @@ func (in *Inbox) look(ctx context.Context) {
 	}
 	maps.DeleteFunc(in.odd, func(id string, _ bool) bool { return !hanging[id] })
 	for _, q := range slices.Clone(in.pending) {
-		if q.remote && !hanging[q.request.ID] && q.hung.Before(began) { // a look that was overtaken knows nothing of later ones
+		if q.remote && !hanging[q.request.ID] && q.hung.Before(began) { // a look that was overtaken does not have later ones
 			what := "decided at another replica, or given up"
 			if q.late() {
 				what = silent

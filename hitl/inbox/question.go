@@ -119,7 +119,7 @@ func (in *Inbox) keep(r record) {
 	in.version++
 }
 
-// An answer is what a form says of one question.
+// An answer is the part of a form about one question.
 type answer struct {
 	decision hitl.Decision
 	digest   string // that was shown
@@ -179,7 +179,7 @@ func (q *question) late() bool {
 	return q.ctx.Err() != nil || !q.request.Deadline.IsZero() && !time.Now().Before(q.request.Deadline)
 }
 
-// refuses says why a question that is over takes no answer.
+// refuses returns the error of an answer to a question that is over.
 func (r *record) refuses(digest string) error {
 	switch {
 	case r.digest != digest:

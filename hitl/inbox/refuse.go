@@ -47,7 +47,7 @@ func status(err error) int {
 	return http.StatusInternalServerError
 }
 
-// refused logs a request that is not obeyed and says so on a page.
+// refused logs a request that is not obeyed, and answers it with a page.
 func (in *Inbox) refused(w http.ResponseWriter, r *http.Request, err error) {
 	in.logRefused(r, err)
 	in.render(w, status(err), "message", message{Status: status(err), Title: http.StatusText(status(err)), Text: err.Error()})

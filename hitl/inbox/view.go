@@ -93,7 +93,7 @@ type (
 // Millis is for the page's clock.
 func (c card) Millis() int64 { return c.Left.Milliseconds() }
 
-// Says is how long is left, in words.
+// Says is the time that is left, in words.
 func (c card) Says() string {
 	if c.Left < time.Minute {
 		return fmt.Sprintf("%d s left", int(c.Left.Seconds()))

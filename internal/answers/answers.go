@@ -36,7 +36,7 @@ func (t *transport) Connect(ctx context.Context) (mcp.Connection, error) {
 	return &connection{Connection: c, pick: t.pick, asked: make(map[any]question)}, nil
 }
 
-// connection knows the results by the requests that went out through it.
+// connection recognizes results by the requests that went out through it.
 type connection struct {
 	mcp.Connection
 

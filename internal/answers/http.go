@@ -44,7 +44,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// methodOf returns the method of a request's one message, "" where it cannot tell.
+// methodOf returns the method of a request's one message, "" if it has none.
 func methodOf(req *http.Request) string {
 	if req.Method != http.MethodPost || req.GetBody == nil {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// k1 says how soon more of the same word stops to count; the usual value.
+// k1 is the saturation of a term's frequency; the usual value.
 const k1 = 1.2
 
 // most is how often a word counts in one field of a document, so that repetition does not help.

@@ -28,7 +28,7 @@ type Final struct{ Unsent }
 // Permanent reports that the same call would only fail again.
 func (Final) Permanent() bool { return true }
 
-// Unclear is embedded in errors that wrap one of another call, which says nothing about this one.
+// Unclear is embedded in errors that wrap one of another call, whose outcome is not that of this one.
 type Unclear struct{}
 
 // NotSent reports that the call may have been sent.
@@ -157,7 +157,7 @@ func (r *recoverer) CallTool(ctx context.Context, call middleware.Call) (*mcp.Ca
 	return Call(ctx, r.next, call, func() *middleware.Tool { return callstate.Of(ctx).Tool(call.Tool) })
 }
 
-// RoundUp rounds a wait up to a multiple of the unit, so that who waits as long as an error says waits long enough.
+// RoundUp rounds a wait up to a multiple of the unit, so that a wait of the time in an error is long enough.
 func RoundUp(d, unit time.Duration) time.Duration {
 	if r := d.Truncate(unit); r < d && d < math.MaxInt64-unit {
 		return r + unit

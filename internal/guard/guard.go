@@ -42,7 +42,7 @@ type Target struct {
 	Current func() bool
 	// Settle reads each change that the server has announced. It is called if Current returns false.
 	Settle func(context.Context) error
-	// Ended is told what came of the call that began at start; nil for nothing.
+	// Ended gets the outcome of the call that began at start; nil for nothing.
 	Ended func(call middleware.Call, start time.Time, res *mcp.CallToolResult, err error)
 }
 
@@ -59,7 +59,7 @@ func (t *Target) execute(ctx context.Context, call middleware.Call) (*mcp.CallTo
 // A Lookup returns the target of a call. An error refuses the call.
 type Lookup func(ctx context.Context, call middleware.Call) (Target, error)
 
-// Classified returns a guard for tools that no catalog knows, with the class that inference gave them further out.
+// Classified returns a guard for tools of no catalog, with the class that inference gave them further out.
 func Classified(next middleware.ToolCaller) middleware.ToolCaller {
 	return New(next, func(ctx context.Context, call middleware.Call) (*middleware.Tool, error) {
 		if tool, ok := callstate.Classified(ctx, call.Tool); ok {

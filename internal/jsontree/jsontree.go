@@ -76,7 +76,7 @@ func Likely(text string) bool {
 	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }
 
-// told is how many digits of a number a float64 tells apart, whichever they are. The ids of some have more.
+// told is how many digits of any number a float64 keeps. The ids of some have more.
 const told = 15
 
 // exact reports whether a number has no more than these.

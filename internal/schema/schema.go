@@ -23,7 +23,7 @@ const (
 	maxExpansion   = 10_000 // subschemas that apply to one and the same value
 )
 
-// CheckInput says what keeps a schema, decoded, from being used for the arguments of a tool.
+// CheckInput returns an error for a decoded schema that cannot be used for the arguments of a tool.
 func CheckInput(root any) error {
 	object, ok := root.(map[string]any)
 	if !ok {

@@ -29,7 +29,7 @@ const (
 	codeTransport   = -32005
 )
 
-// An Error is an error of the SDK with what it tells about the call.
+// An Error is an error of the SDK with what follows from it for the call.
 type Error struct {
 	Server, Tool string
 	Err          error
@@ -110,7 +110,7 @@ func Sort(ctx context.Context, w *Wire, server, tool string, err error) error {
 	return e
 }
 
-// sorted reports whether err tells by itself what is known about the call.
+// sorted reports whether err has the outcome of the call by itself.
 func sorted(err error) bool {
 	if middleware.NotSent(err) || middleware.Refused(err) || middleware.Permanent(err) {
 		return true
@@ -225,7 +225,7 @@ func Watch(ctx context.Context) (context.Context, *Wire) {
 	w := new(Wire)
 	return httptrace.WithClientTrace(context.WithValue(ctx, key{}, watched{Wire: w}), &httptrace.ClientTrace{
 		GetConn: func(string) { w.tried.Store(true) },
-		// A connection may hold the headers back until the body comes, so from here on nobody knows.
+		// A connection may hold the headers back until the body comes, so from here on the outcome is unknown.
 		WroteHeaders: func() { w.sent.Add(1) },
 	}), w
 }

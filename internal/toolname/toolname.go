@@ -10,7 +10,7 @@ import (
 
 const most = 128
 
-// Check says what is wrong with a name, as the end of a sentence about the tool; nil where it keeps the rule.
+// Check returns the fault of a name, as the end of a sentence about the tool; nil if it has none.
 func Check(name string) error {
 	switch {
 	case name == "":

@@ -144,7 +144,7 @@ func Share(weights iter.Seq[int], room int) int {
 	return max(share, room)
 }
 
-// CutText returns the beginning of s and a mark that says how much is missing.
+// CutText returns the beginning of s and a mark with the length of the rest.
 func CutText(s string, room int) string { return cut(s, room, false) }
 
 func cut(s string, room int, inJSON bool) string {
@@ -154,7 +154,7 @@ func cut(s string, room int, inJSON bool) string {
 
 func cutMark(n int) string { return fmt.Sprintf("… [%d characters cut]", n) }
 
-// A Loss says what was cut from a document.
+// A Loss is what was cut from a document.
 type Loss struct {
 	Shown, Of int // elements of the list that lost most, 0 of 0 where none did
 	Texts     int // that lost their end

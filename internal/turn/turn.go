@@ -40,7 +40,7 @@ type Ticket struct {
 type state uint8
 
 const (
-	onItsWay state = iota // nobody knows yet what it is
+	onItsWay state = iota // its class is not known yet
 	asking                // a person is asked about it
 	waiting               // at the gate
 	inside                // beyond it
@@ -76,10 +76,10 @@ func (k *Ticket) Here() <-chan struct{} { return k.here }
 // Settled returns a channel that is closed when every call of the turn is somewhere.
 func (t *Turn) Settled() <-chan struct{} { return t.settled }
 
-// Asking says that a person is asked about the call.
+// Asking records that a person is asked about the call.
 func (k *Ticket) Asking() { k.move(asking) }
 
-// Done says that the call has returned.
+// Done records that the call has returned.
 func (k *Ticket) Done() { k.move(done) }
 
 func (k *Ticket) move(to state) {
@@ -139,7 +139,7 @@ func (t *Turn) step() {
 		case k.state == done:
 		case k.state >= waiting && k.reads:
 			b.reads = true
-		default: // it changes something, or nobody knows yet
+		default: // it changes something, or its class is not known yet
 			b.changes = true
 		}
 		servers[k.server] = b

@@ -61,7 +61,7 @@ type check struct {
 	run      func(p *probe)
 }
 
-// faults runs the check in one bubble for each tool and says what it found.
+// faults runs the check in one bubble for each tool and returns its findings.
 func (c check) faults(t *testing.T, m middleware.Middleware, tools []*middleware.Tool) []string {
 	t.Helper()
 	var faults []string

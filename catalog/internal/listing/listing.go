@@ -189,7 +189,7 @@ func (l *Listing) done() {
 	if l.unnamed > 0 {
 		l.LeftOut = append(l.LeftOut, finding.Finding{Server: l.id, Kind: finding.LeftOut, Text: fmt.Sprintf("%d more tools were left out", l.unnamed)})
 	}
-	// All together, since a prefix that they share says nothing.
+	// All together, since a shared prefix does not distinguish them.
 	words := make([]*mcp.Tool, len(l.Tools))
 	for i, d := range l.Tools {
 		words[i] = d.Tool.Definition
