@@ -12,7 +12,7 @@ const (
 	changes         // changes what can be set back
 	leaves          // goes to others, or cannot be taken back
 	takes           // takes away or overwrites
-	commands        // does whatever it is told
+	commands        // carries out its argument
 )
 
 // writes reports whether something is another after the call.

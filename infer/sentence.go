@@ -16,15 +16,15 @@ type reading struct {
 	listed finding // the gravest verb of a list: "actions like list, get and delete"
 	done   finding // the gravest of what is done to something: "older files are deleted"
 	order  finding // the gravest imperative of a later sentence
-	hands  finding // says that credentials are handed out
-	warn   finding // says that there is no way back
-	stays  finding // says that the outcome does: "is saved to a file"
+	hands  finding // states that credentials are handed out
+	warn   finding // states that there is no way back
+	stays  finding // states that the outcome does: "is saved to a file"
 	verb   sense   // the main verb
 	told   bool    // a sentence has been read
 	plain  bool    // the main verb can hardly be anything else
 	unread bool    // the first sentence begins with a verb that the lexicon does not have
 	object bool    // the main verb has an object
-	vague  bool    // the first sentence is a phrase without a verb, and tells only by that
+	vague  bool    // the first sentence is a phrase without a verb, and informs only by that
 
 	claimsHarmless bool
 	open, stem     string // the first word for the world outside, the first stem of a complex tool
@@ -44,7 +44,7 @@ func (r *reading) read(description string) {
 	}
 }
 
-// sentence reads one sentence. One that says that the tool itself goes away counts for nothing.
+// sentence reads one sentence. One about the tool itself going away does not count.
 func (r *reading) sentence(ws []word, odd bool) {
 	r.open = cmp.Or(r.open, first(ws, outside))
 	r.stem = cmp.Or(r.stem, first(ws, involved))
@@ -237,7 +237,7 @@ func (r *reading) phrase(ws []word) finding {
 	return finding{effect: reads, place: saysNoDeed, word: begins.entry()}
 }
 
-// things reports whether a phrase begins with a name of things. One unknown singular may be a verb, unless told.
+// things reports whether a phrase begins with a name of things. One unknown singular may be a verb, unless marked.
 func things(ws []word, told bool) bool {
 	end := slices.IndexFunc(ws, func(w word) bool { return w.is(english | prep | and) })
 	switch {

@@ -251,7 +251,7 @@ const (
 	change                    // changes what can be set back
 	take                      // takes away, or overwrites
 	out                       // goes to others, or cannot be taken back
-	power                     // does whatever it is told
+	power                     // carries out its argument
 	manage                    // several of these, and the name does not say which
 )
 
@@ -263,7 +263,7 @@ const (
 	settled                          // may be repeated
 	retire                           // a change that is as good as a loss once it is done to many
 	sweep                            // a loss, unless it is a view that is cleared
-	agent                            // a noun that tells what the tool is, at the end of its name: a reader
+	agent                            // a noun for the tool itself, at the end of its name: a reader
 	fills                            // replaces what was in a file
 	seals                            // of money or a message, it is for good
 )
@@ -273,13 +273,13 @@ const (
 	view      sense = 1 << (iota + 19) // clearing it loses nothing: a filter, a selection
 	code                               // running it can do anything: a command, a script
 	artefact                           // making it changes nothing: a chart, a summary
-	report                             // heads a phrase that only tells: details, status
+	report                             // heads a phrase about information: details, status
 	message                            // making it sends it
 	money                              // making it moves money
 	access                             // closing or making one matters: an account, a key
 	storage                            // formatting it loses what is on it
 	tentative                          // a message or payment that is only prepared
-	wire                               // with the outside in it, it can do what its method says: an HTTP request
+	wire                               // with the outside in it, its method decides what it does: an HTTP request
 	number                             // adding it is arithmetic
 	many                               // done to all at once
 )
@@ -293,9 +293,9 @@ const (
 	aux                               // what follows is stated of the tool: "also", "will"
 	prep                              // ends the object
 	particle                          // belongs to the verb before it: "check out"
-	warning                           // says that there is no way back
-	unmade                            // says so after a negation: "cannot be undone"
-	harmless                          // says that nothing is changed
+	warning                           // states that there is no way back
+	unmade                            // states so after a negation: "cannot be undone"
+	harmless                          // states that nothing is changed
 	english                           // a small word of English
 	foreign                           // a small word of another language
 	outside                           // the world outside
@@ -309,9 +309,9 @@ const (
 	kept                              // an object of which something is left behind, and which is overwritten when written: a volume, a file
 	revision                          // a line of work: to check out a branch only goes there
 	picture                           // what a picture is taken of, and handed back
-	question                          // a sentence that begins with it says what is told
+	question                          // a sentence that begins with it names the information
 	pact                              // what one is bound by: an offer, a contract
-	tells                             // begins a phrase that only tells: "current prices"
+	tells                             // begins a phrase about information: "current prices"
 )
 
 // Nouns, by what it means to change or to hand them out.
@@ -322,7 +322,7 @@ const (
 	physical                          // a thing in the world that moves, heats or locks: a door
 	public                            // where everybody can see it: a website
 	bookable                          // reserving it costs money: a room
-	acting                            // a thing that does what it is told: a client, an agent
+	acting                            // a thing that carries out commands: a client, an agent
 )
 
 const (
@@ -374,8 +374,8 @@ type cue uint16
 const (
 	chooser   cue = 1 << iota // chooses what is done
 	namer                     // names what is acted on
-	location                  // says where something is
-	outlet                    // with a location behind it, says where the outcome is to stay
+	location                  // names a place
+	outlet                    // with a location behind it, names the place of the outcome
 	force                     // overrides a protection
 	body                      // holds what is to be written
 	trial                     // only a tool which changes something has it: a dry run

@@ -161,7 +161,7 @@ func (w *edges) checkObserved(d *delivery) {
 	}
 }
 
-// listed: I31. What a list of an annotating front says of a tool is not milder than every definition of it allows.
+// listed: I31. A tool in a list of an annotating front is not milder than every definition of it allows.
 func (w *edges) listed(result []byte) {
 	var list struct{ Tools []*mcp.Tool }
 	if json.Unmarshal(result, &list) != nil {

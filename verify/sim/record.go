@@ -88,7 +88,7 @@ type exec struct {
 	after    time.Duration // the server asked not to be called again for as long
 }
 
-// delivered reports whether the server may have carried it out, as far as a caller can tell.
+// delivered reports whether the server may have carried it out, by the error that the caller got.
 func (e *exec) delivered() bool {
 	return e.fault != notSent && e.fault != refused && e.fault != refusedTie
 }
