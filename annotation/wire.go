@@ -181,7 +181,7 @@ func declared(t *mcp.Tool, plain Annotations, said bool) (Annotations, error) {
 		return plain, fmt.Errorf("annotation: _meta[%q]: %w", MetaKey, err)
 	}
 	extra, err := Parse(raw)
-	// Hints under our key tell absent from false, so they replace the plain ones, but not to the milder side.
+	// Hints under our key keep absent apart from false, so they replace the plain ones, but not to the milder side.
 	if said && extra.ReadOnly|extra.Destructive|extra.Idempotent|extra.OpenWorld != Unset {
 		// A server of ours writes a yes in both places, so a plain no speaks against it.
 		if extra.ReadOnly == Yes && plain.ReadOnly == No {

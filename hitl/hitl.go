@@ -83,8 +83,8 @@ type Request struct {
 	Sources  []Source
 	CallID   string    // the model's, for display
 	Scope    string    // whose call it is
-	Why      string    // why the call is wanted, if Options.About knows
-	Undo     string    // how it can be taken back, if Options.About knows
+	Why      string    // why the call is wanted, by Options.About
+	Undo     string    // how it can be taken back, by Options.About
 	Deadline time.Time // when silence becomes a no, or the caller has gone
 	// InDoubt is when a call with the same effect was made that may have happened, zero
 	// for none (package doubt). Caution has it, and nothing is offered to be remembered.

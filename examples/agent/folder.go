@@ -80,7 +80,7 @@ func add[In, Out any](s *mcp.Server, f *folder, name, description string, do fun
 			delete(f.row, call)
 		}
 		switch fault {
-		case 1: // turned away before it ran, and the server says so
+		case 1: // turned away before it ran, with an error for that
 			return nil, out, &jsonrpc.Error{Code: -32023, Message: "busy", Data: json.RawMessage(`{"retryAfterMs":20}`)}
 		case 2: // it did not run, and the server does not say so
 			return nil, out, broken

@@ -55,7 +55,7 @@ func newHost(ctx context.Context, o options) (*host, error) {
 	if err != nil {
 		return h, err
 	}
-	// With the options of mount the catalog is told when the tools have changed.
+	// With the options of mount the catalog is notified of changed tools.
 	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead-agent", Version: "1"}, mount.Options(h.tools, nil))
 	session, err := client.Connect(ctx, mount.Transport(transport), nil)
 	if err == nil {

@@ -113,7 +113,7 @@ var ErrNoEffect = errors.New("approvals: no effect")
 // A NoEffectError has the reason for which an answer had no effect.
 type NoEffectError struct {
 	ID  string
-	Was State // "" where the store knows of no such approval
+	Was State // "" if the store has no such approval
 	To  State
 }
 

@@ -43,7 +43,7 @@ const leastKey = 32
 // forged, altered, swapped or late is a no, and so is a second answer, since the store has the question open
 // once.
 //
-// Only an accepted form that says allow is a yes. Where the client cannot be asked the
+// Only an accepted form with allow approves. Where the client cannot be asked the
 // error is an [*UnsupportedError]. New panics on a Key that is too short.
 func New(o Options) hitl.Confirmer {
 	switch {
@@ -111,7 +111,7 @@ func (c *confirmer) Confirm(ctx context.Context, request hitl.Request) (hitl.Dec
 	return decide(req, res, request)
 }
 
-// question returns what the client is to show, by what this very request says of it.
+// question returns what the client is to show, by its own request.
 func (c *confirmer) question(req *mcp.CallToolRequest, request hitl.Request) (*mcp.ElicitParams, error) {
 	switch canShow(req) {
 	case forms:

@@ -14,7 +14,7 @@ import (
 )
 
 // Doors are the ways in: links that work once, and the sessions that they began.
-// Of secrets they hold hashes, so that a look-up takes no time that tells anything.
+// Of secrets they hold hashes, so that the time of a look-up reveals nothing.
 type doors struct {
 	cookie string // its name; each inbox has its own, since ports share cookies
 	guess  *rate.Limiter

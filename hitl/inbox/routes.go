@@ -63,7 +63,7 @@ func (in *Inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	// Not no-referrer, under which a browser says of the page's own forms that they come from nowhere.
+	// Not no-referrer, under which a browser sends the page's own forms without an origin.
 	h.Set("Referrer-Policy", "same-origin")
 	switch {
 	case !in.hostAllowed(r.Host):

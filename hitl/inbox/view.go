@@ -183,7 +183,7 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 	return c
 }
 
-// limit leaves out what is too much for a list. It says so, and then there is no button for yes.
+// limit leaves out what is too much for a list. Then there is no button to approve.
 func (c *card) limit(mostRows, mostBytes int) {
 	for _, text := range []*string{&c.Does, &c.Why, &c.Undo, &c.Tool, &c.Scope, &c.CallID} {
 		if len(*text) > mostBytes {

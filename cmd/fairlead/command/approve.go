@@ -79,7 +79,7 @@ func waits(by []string) func(context.Context) string {
 	}
 }
 
-// via has the record tell how the person was reached.
+// via records how the person was reached.
 func via(how string, c hitl.Confirmer) hitl.Confirmer {
 	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
 		d, err := c.Confirm(ctx, r)

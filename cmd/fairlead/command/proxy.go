@@ -123,10 +123,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 			return fmt.Errorf("--audit: %w", err)
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
-		p.Audit, p.Doubt = file, doubt.NewLedger(doubt.LedgerOptions{Logger: log})
-		for _, r := range file.InDoubt() {
-			p.Doubt.Add(doubt.Call{ID: r.Call, Scope: r.Scope, Server: r.Server, Tool: r.Tool, Time: r.Time, Arguments: r.Arguments})
-		}
+		p.Audit, p.Doubt = file, inDoubt(file, log)
 	}
 	if o.observe && p.Audit == nil {
 		return errors.New("--observe records what would have been done; name the file by --audit FILE")
@@ -136,12 +133,9 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
-	var by []string
-	for _, who := range o.approve {
-		by = append(by, strings.ToLower(who))
-	}
-	if len(by) == 0 {
-		by = decided.By
+	by := decided.By
+	if len(o.approve) > 0 {
+		by = strings.Split(strings.ToLower(strings.Join(o.approve, ",")), ",")
 	}
 	if o.replicas < 1 {
 		return fmt.Errorf("--replicas %d: at least this one is there", o.replicas)
@@ -232,9 +226,18 @@ func unnamed(p *policy.Policy, servers []proxy.Server) error {
 	return nil
 }
 
+// inDoubt returns a ledger with the calls that were in doubt when the record was closed.
+func inDoubt(file *audit.File, log *slog.Logger) *doubt.Ledger {
+	ledger := doubt.NewLedger(doubt.LedgerOptions{Logger: log})
+	for _, r := range file.InDoubt() {
+		ledger.Add(doubt.Call{ID: r.Call, Scope: r.Scope, Server: r.Server, Tool: r.Tool, Time: r.Time, Arguments: r.Arguments})
+	}
+	return ledger
+}
+
 const hookVariable = "FAIRLEAD_WEBHOOK_KEY"
 
-// ways returns how a person is told of a question on the page.
+// ways returns how a person is notified of a question on the page.
 func (o *proxyFlags) ways(log *slog.Logger) (*reach.Ways, error) {
 	w := &reach.Ways{Logger: log, Desktop: slices.Contains(o.reach, "desktop"), Browser: slices.Contains(o.reach, "browser")}
 	for _, way := range o.reach {

@@ -117,7 +117,7 @@ func jsonEntries(text []byte) ([]entry, error) {
 	}
 	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 	file, err := hujson.Parse(text)
-	if err != nil { // which says the line
+	if err != nil { // which has the line
 		return nil, err
 	}
 	if _, ok := file.Value.(*hujson.Object); !ok {

@@ -44,10 +44,10 @@ func base(word string) string {
 	return ending.ReplaceAllString(path.Base(strings.ReplaceAll(word, `\`, "/")), "$1")
 }
 
-// common are names of files and folders that tell nothing about a server.
+// common are names of files and folders of any server.
 var common = strings.Fields(". .. / __main__ app bin build cli cmd dist index lib main mod out server src")
 
-// telling is the last part of a path that tells what it is.
+// telling is the last part of a path that is not common.
 func telling(word string) string {
 	word = strings.ReplaceAll(word, `\`, "/")
 	for at := word; at != "." && at != "/"; at = path.Dir(at) {

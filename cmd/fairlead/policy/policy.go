@@ -78,7 +78,7 @@ type Verdict uint8
 // The verdicts, the strictest last.
 const (
 	None  Verdict = iota // no rule speaks: the class decides
-	Allow                // the policy says yes in the place of a person
+	Allow                // the policy approves in the place of a person
 	Ask                  // a person is asked, whatever the class
 	Deny                 // it is neither listed nor called
 )
@@ -106,7 +106,7 @@ type Override struct {
 // A Lifetime is for how long the results of tools are used.
 type Lifetime struct {
 	Tool Pattern
-	Time time.Duration // 0 for "off", negative for "on": as the freshness of the tool tells
+	Time time.Duration // 0 for "off", negative for "on": by the freshness of the tool
 }
 
 // A Permission is what a caller of tools needs.

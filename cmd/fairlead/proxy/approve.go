@@ -35,7 +35,7 @@ func First(confirmers ...hitl.Confirmer) hitl.Confirmer {
 		return confirmers[0]
 	}
 	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
-		if r.Input != nil { // only who asked by the end of a call knows what it means
+		if r.Input != nil { // the middlewares further out do not have its meaning
 			return Fallback(confirmers...).Confirm(ctx, r)
 		}
 		ctx, cancel := context.WithCancel(ctx)
