@@ -23,13 +23,12 @@ var update = flag.Bool("update", false, "rewrite testdata/badinputs.md")
 
 var badInputID = regexp.MustCompile(`B[0-9]{3}`)
 
-// The ids of bad inputs in the names of tests are listed in a file of this repository,
-// with the cases that hold them.
+// The ids of bad inputs in test names are listed in a file, with the cases of each.
 func TestBadInputsAreListed(t *testing.T) {
 	t.Parallel()
 	cases := badInputCases(t)
 	var b strings.Builder
-	b.WriteString("# Bad inputs\n\nEach bad input that is tested has an id, which stands in the names of its tests. This list is made from them:\n" +
+	b.WriteString("# Bad inputs\n\nEach tested bad input has an id, which is in the names of its tests. This list is generated:\n" +
 		"`go test . -run TestBadInputsAreListed -update`.\n\n| id | tests | cases |\n|---|---|---|\n")
 	for _, id := range slices.Sorted(maps.Keys(cases)) {
 		packages, texts := make(map[string]bool), make(map[string]bool)

@@ -217,7 +217,7 @@ func (w *scenario) draw(r *rand.Rand, n int, kind shape) *record {
 // distinctMeanings is where the meanings begin that only one call has.
 const distinctMeanings = 1000
 
-// says sets the call's arguments to some of that meaning.
+// says gives the call arguments of that meaning.
 func (r *record) says(dice *rand.Rand, meaning int) {
 	texts := arguments[meaning]
 	r.meaning, r.text = meaning, texts[dice.IntN(len(texts))]
