@@ -410,8 +410,8 @@ func TestWithoutJavaScript(t *testing.T) {
 // Several questions of one tool, with the keyboard, and again without JavaScript. Only what is
 // ticked is decided.
 func TestTogether(t *testing.T) {
-	d := newDesk(t, 5*time.Minute)
 	for _, script := range []bool{true, false} {
+		d := newDesk(t, 5*time.Minute) // a page of the one before may still be loading
 		d.do(d.browser, chromedp.Navigate("about:blank"))
 		if _, err := chromedp.Call(d.browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !script}); err != nil {
 			t.Fatal(err)
