@@ -277,6 +277,9 @@ func (w *edges) rest() {
 			w.attach(p)
 			p.enter()
 		}
+		if p.modern { // it has subscribed to no announcements, and lists the tools instead
+			p.list()
+		}
 		for _, tool := range []string{"set_note", "get_note", "delete_note"} { // the first may have to wait for a list
 			a := &ask{n: len(w.asks), client: p, done: make(chan struct{}), server: w.servers[0], tool: tool, arguments: fmt.Sprintf(`{"id":"rest of %s"}`, p.name)}
 			if tool != "get_note" {

@@ -164,7 +164,7 @@ func (w *edges) checkObserved(d *delivery) {
 // listed: I31. A tool in a list of an annotating front is not milder than every definition of it allows.
 func (w *edges) listed(result []byte) {
 	var list struct{ Tools []*mcp.Tool }
-	if json.Unmarshal(result, &list) != nil {
+	if !w.settings.annotated || json.Unmarshal(result, &list) != nil {
 		return
 	}
 	w.mu.Lock()
