@@ -30,8 +30,8 @@ type plain struct {
 	tools    string
 	executed []string
 	conns    []io.Writer
-	held     string        // what the params of a call that is held have, additions by default
-	hold     chan struct{} // such calls are answered when it is closed; nil for at once
+	held     string        // what a request that is held contains, additions by default
+	hold     chan struct{} // such requests are answered when it is closed; nil for at once
 }
 
 const (
@@ -78,7 +78,7 @@ func (s *plain) serve(out io.Writer, line []byte) {
 		result = fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, len(s.executed))
 	}
 	s.mu.Unlock()
-	if s.hold != nil && strings.Contains(string(m.Params), cmp.Or(s.held, "add_thing")) {
+	if s.hold != nil && strings.Contains(string(line), cmp.Or(s.held, "add_thing")) {
 		<-s.hold
 	}
 	if m.ID != nil && string(m.ID) != "null" {
@@ -349,6 +349,27 @@ func TestChangeWhileAPersonReads(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A list that was asked for before its server announced a change does not settle the change.
+func TestListOlderThanAnAnnouncement(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPlain(readThing, writeThing)
+		c := s.client(t, s.proxy(t, proxy.Options{Confirm: approve(true)}))
+		c.call(`{"name":"add_thing"}`)
+		s.held, s.hold = "tools/list", make(chan struct{})
+		c.send(`{"jsonrpc":"2.0","id":"old","method":"tools/list"}`)
+		synctest.Wait() // the server has put its answer together
+		s.redefine(readThing)
+		answer := make(chan string)
+		go func() { answer <- c.call(`{"name":"add_thing"}`) }()
+		synctest.Wait()
+		close(s.hold)
+		if got := <-answer; len(s.calls()) > 1 {
+			t.Errorf("the server executed a tool that it had removed: %s", got)
+		}
+	})
 }
 
 // A policy that denies a tool while a person reads its question counts.

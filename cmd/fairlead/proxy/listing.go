@@ -69,10 +69,11 @@ func (t *tools) set(ctx context.Context, always bool, about string) (*set, error
 func (t *tools) list(now *set, s *server, always bool, about string) *listing {
 	last := now.last[s]
 	under := last != nil && !isOver(last)
+	stale := s.tools.stale.Load()
 	switch {
-	case now.added[s] && !always && !under && !s.tools.stale.Load():
+	case now.added[s] && !always && !under && !stale:
 		return nil
-	case under && (!always || !last.begun || s.isLate()):
+	case under && (!last.begun || !stale && (!always || s.isLate())):
 		return last
 	case !under:
 		last = nil
@@ -80,7 +81,7 @@ func (t *tools) list(now *set, s *server, always bool, about string) *listing {
 	l := &listing{over: make(chan struct{})}
 	now.last[s] = l
 	t.session.calls.Go(func() {
-		if last != nil { // what was asked for earlier may be older than the question
+		if last != nil { // what was asked for earlier may be older than the question, or than an announcement
 			<-last.over
 		}
 		t.run(now, s, l, about)
@@ -101,9 +102,9 @@ func (t *tools) run(now *set, s *server, l *listing, about string) {
 	t.mu.Lock()
 	l.begun = true
 	added := now.added[s]
+	stale := s.tools.stale.Swap(false)
 	t.mu.Unlock()
 	ctx := context.WithValue(t.session.ctx, aboutKey{}, about)
-	stale := s.tools.stale.Swap(false)
 	var err error
 	if added {
 		err = now.catalog.Refresh(ctx, s.Name)
