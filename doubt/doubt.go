@@ -249,8 +249,12 @@ func raised(ctx context.Context, call middleware.Call, since time.Time) (context
 }
 
 func (d *doubter) note(ctx context.Context, what string, e *entry, why string) {
+	note(ctx, d.Logger, what, e, why)
+}
+
+func note(ctx context.Context, log *slog.Logger, what string, e *entry, why string) {
 	callstate.Of(ctx).Decide("doubt", what, why)
-	d.Logger.LogAttrs(ctx, slog.LevelInfo, "doubt: "+what, e.attrs()...)
+	log.LogAttrs(ctx, slog.LevelInfo, "doubt: "+what, e.attrs()...)
 }
 
 // ErrHeld is in the tree of every error by which this package holds a call.

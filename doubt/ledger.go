@@ -3,6 +3,7 @@ package doubt
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"log/slog"
@@ -86,6 +87,16 @@ func (l *Ledger) Open() []Call {
 		all = append(all, e.Call)
 	}
 	return all
+}
+
+// Settle removes a call whose outcome has become known. It has the ID, Scope and Tool of the call in doubt; by
+// is what it was learned from, for the call record of ctx and the log.
+func (l *Ledger) Settle(ctx context.Context, call middleware.Call, by string) {
+	for _, e := range l.settle(l.match(func(e *entry) bool {
+		return e.ID == call.ID && e.Scope == call.Scope && e.Server == call.Tool.Server && e.Tool == call.Tool.Name()
+	})) {
+		note(ctx, l.log, "settled by "+by, e, "")
+	}
 }
 
 func (l *Ledger) empty() bool {

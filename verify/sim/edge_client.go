@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -25,6 +26,7 @@ type peer struct {
 	http    http.Handler // over HTTP
 	session string
 	modern  bool // over HTTP without a session
+	tasks   bool // it takes them
 	forms   bool // it shows them
 	gone    bool // for a while
 	sdk     *mcp.ClientSession
@@ -51,6 +53,7 @@ type ask struct {
 	form            json.RawMessage // that came in place of an answer, nil for none
 	question, state string          // that belong to it
 	filled          string          // what the client makes of it
+	task            string          // that came in place of an answer, "" for none
 }
 
 // A shapeOfAsk is how an ask is written. All but the first hide a second call, which deletes: the person
@@ -240,7 +243,7 @@ func (w *edges) make(a *ask) {
 		case <-ctx.Done():
 		}
 	default:
-		a.client.post(ctx, text)
+		w.send(ctx, a, text)
 		if a.form == nil {
 			return
 		}
@@ -254,7 +257,24 @@ func (w *edges) make(a *ask) {
 		if a.filled == "" {
 			return
 		}
-		a.client.post(ctx, text)
+		w.send(ctx, a, text)
+	}
+}
+
+// send posts a call. If it becomes a task, send asks for that until it has ended, or cancels it when ctx is done.
+func (w *edges) send(ctx context.Context, a *ask, text string) {
+	p := a.client
+	p.post(ctx, text)
+	about := func(ctx context.Context, verb string) {
+		p.post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":"task %d","method":"tasks/%s","params":{"taskId":%q,"_meta":%s}}`,
+			a.n, verb, a.task, fmt.Sprintf(modernMeta, p.name, p.capabilities())))
+	}
+	for a.task != "" && a.ended.IsZero() {
+		if world.Wait(ctx, 5*time.Second) != nil {
+			about(w.ctx, "cancel")
+			return
+		}
+		about(ctx, "get")
 	}
 }
 
@@ -284,6 +304,15 @@ func (p *peer) take(message []byte) {
 			result := readers[0].member(message, "result")
 			p.w.answered(a, result, result == nil)
 		}
+		if m.id == fmt.Sprintf(`"task %d"`, a.n) {
+			task := readers[0].member(message, "result")
+			switch status := text(readers[0].member(task, "status")); {
+			case task == nil, status == "failed", status == "cancelled":
+				p.w.answered(a, nil, true)
+			case status == "completed":
+				p.w.answered(a, readers[0].member(task, "result"), false)
+			}
+		}
 	}
 }
 
@@ -294,10 +323,14 @@ const (
 )
 
 func (p *peer) capabilities() string {
+	var all []string
 	if p.forms {
-		return `{"elicitation":{}}`
+		all = append(all, `"elicitation":{}`)
 	}
-	return `{}`
+	if p.tasks {
+		all = append(all, `"extensions":{"io.modelcontextprotocol/tasks":{}}`)
+	}
+	return "{" + strings.Join(all, ",") + "}"
 }
 
 func (p *peer) enter() {

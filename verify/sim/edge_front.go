@@ -94,6 +94,7 @@ func (w *edges) buildProxy(t *testing.T) {
 	w.attach = func(c *peer) {
 		if w.settings.front != overLines {
 			c.http, c.modern = handler, w.settings.front == overModern
+			c.tasks = c.modern && w.dice(forEdges, 10, uint64(c.name[len(c.name)-1])).IntN(2) == 0
 			return
 		}
 		wire := newWire(c.take)

@@ -276,6 +276,11 @@ func (w *edges) answered(a *ask, result []byte, failed bool) {
 		a.form, a.question, a.state = readers[0].member(requested[0].value, "params"), requested[0].name, string(state)
 		return
 	}
+	if a.client.tasks && text(readers[0].member(result, "resultType")) == "task" {
+		a.task = text(readers[0].member(result, "taskId"))
+		w.say(a.client.name, "got", fmt.Sprintf("%d: a task", a.n))
+		return
+	}
 	if a.ended.IsZero() {
 		a.ended = time.Now()
 		close(a.done)

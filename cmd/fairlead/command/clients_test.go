@@ -22,18 +22,15 @@ func TestClientsWithoutForms(t *testing.T) {
 	}
 	dir := t.TempDir()
 	program, rules := filepath.Join(dir, "fairlead"), filepath.Join(dir, "policy.json")
-	script, err := os.ReadFile(filepath.Join("testdata", "waiting.mjs"))
-	if err != nil {
+	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"waiting.mjs": string(script), "policy.json": `{"approvals": {"patience": "12s"}}`} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(rules, []byte(`{"approvals": {"patience": "12s"}}`), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	for _, command := range [][]string{
 		{"go", "build", "-o", program, ".."},
-		{"npm", "install", "--no-audit", "--no-fund", "--prefix", dir, "@modelcontextprotocol/sdk@1.32.2"},
+		{"npm", "install", "--no-audit", "--no-fund", "--prefix", dir, "@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/ext-tasks@0.2.2", "@modelcontextprotocol/client@2"},
 	} {
 		if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -54,32 +51,7 @@ func TestClientsWithoutForms(t *testing.T) {
 	} {
 		t.Run(c.shows+" "+c.resets, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), "node", append([]string{"waiting.mjs", c.shows, c.resets}, proxy...)...)
-			cmd.Dir = dir
-			in, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			said, err := cmd.StderrPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			links := make(chan string, 10)
-			go func() {
-				for lines := bufio.NewScanner(said); lines.Scan(); {
-					if _, link, ok := strings.Cut(lines.Text(), "waits for approval at "); ok {
-						links <- strings.Fields(link)[0]
-					}
-				}
-			}()
-			answers := json.NewDecoder(out)
+			in, answers, links := script(t, dir, append([]string{"waiting.mjs", c.shows, c.resets}, proxy...)...)
 			var first, second struct {
 				Told, Opened      string
 				Seconds, Progress int
@@ -101,10 +73,25 @@ func TestClientsWithoutForms(t *testing.T) {
 			if err := answers.Decode(&second); err != nil || !strings.Contains(second.Told, c.then) {
 				t.Errorf("%v: then %+v", err, second)
 			}
-			_ = cmd.Wait()
 			t.Logf("%+v, then %+v", first, second)
 		})
 	}
+	t.Run("tasks", func(t *testing.T) {
+		t.Parallel()
+		_, answers, links := script(t, dir, append([]string{"tasks.mjs"}, proxy...)...)
+		var task, result struct {
+			Told string
+			Seen []string
+		}
+		if err := answers.Decode(&task); err != nil || !strings.Contains(task.Told, "waits for a person's approval on the approvals page") {
+			t.Fatalf("%v: %+v", err, task)
+		}
+		decide(t, <-links)
+		if err := answers.Decode(&result); err != nil || !strings.HasPrefix(result.Told, "done") {
+			t.Errorf("%v: %+v", err, result)
+		}
+		t.Logf("%+v, then %+v", task, result)
+	})
 	t.Run("inspector", func(t *testing.T) {
 		t.Parallel()
 		script := filepath.Join(dir, "proxy.sh") // the inspector keeps two hyphens for itself
@@ -117,4 +104,36 @@ func TestClientsWithoutForms(t *testing.T) {
 		}
 		t.Logf("%s", out)
 	})
+}
+
+// script starts a client, and returns its input, what it prints, and the links at which questions wait.
+func script(t *testing.T, dir string, args ...string) (in io.Writer, answers *json.Decoder, links chan string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "node", args...)
+	cmd.Dir = dir
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	links = make(chan string, 10)
+	go func() {
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+			if _, link, ok := strings.Cut(lines.Text(), "waits for approval at "); ok {
+				links <- strings.Fields(link)[0]
+			}
+		}
+	}()
+	t.Cleanup(func() { _ = cmd.Wait() })
+	return in, json.NewDecoder(out), links
 }

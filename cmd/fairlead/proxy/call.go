@@ -38,11 +38,14 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	last := &ctx.Value(underWayKey{}).(*underWay).last
 	ctx = elicit.WithRequest(ctx, s.request(p))
 	ctx = context.WithValue(ctx, aboutKey{}, m.id())
-	if token := metaOf(m.Params)["progressToken"]; token != nil {
-		ctx = context.WithValue(ctx, waitingKey{}, func(waited time.Duration) { // less than 1, since the server's progress comes after it
+	if takesTasks(m.Params) {
+		inTask := ctx
+		ctx = context.WithValue(ctx, waitingKey{}, waiter{detaches: true, report: func(time.Duration) { s.detach(inTask, m, s.proxy.waits(inTask)) }})
+	} else if token := metaOf(m.Params)["progressToken"]; token != nil {
+		ctx = context.WithValue(ctx, waitingKey{}, waiter{report: func(waited time.Duration) { // less than 1, since the server's progress comes after it
 			s.out(&message{Method: "notifications/progress", Params: fmt.Appendf(nil,
 				`{"progressToken":%s,"progress":%.5f,"message":"waiting for a person's approval"}`, token, waited.Hours())}, m.id())
-		})
+		}})
 	}
 	s.mu.Lock()
 	takesRequests := s.version != ""
@@ -55,6 +58,7 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	res, err := set.caller.CallTool(ctx, call)
 	switch {
 	case err != nil && last.Load().goesOn() && ctx.Err() == nil:
+		s.goesOn(call, last.Load().raw)
 		return m.replyTo(last.Load().raw), true
 	case err != nil:
 		return s.refused(ctx, m, call, err)
@@ -66,8 +70,14 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 
 type (
 	aboutKey   struct{}
-	waitingKey struct{} // a func that reports to the client that its call waits
+	waitingKey struct{} // a waiter
 )
+
+// A waiter is what a client gets while its call waits for a person.
+type waiter struct {
+	report   func(waited time.Duration)
+	detaches bool // report answers the request with a task, so that the call can wait as long as its question
+}
 
 // written is an answer as a server wrote it.
 type written struct {

@@ -32,6 +32,8 @@ type plain struct {
 	conns    []io.Writer
 	held     string        // what a request that is held contains, additions by default
 	hold     chan struct{} // such requests are answered when it is closed; nil for at once
+
+	answer func(method, params string) string // returns the result, "" for the usual one; nil for that
 }
 
 const (
@@ -76,6 +78,9 @@ func (s *plain) serve(out io.Writer, line []byte) {
 	case "tools/call":
 		s.executed = append(s.executed, string(m.Params))
 		result = fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, len(s.executed))
+	}
+	if s.answer != nil {
+		result = cmp.Or(s.answer(m.Method, string(m.Params)), result)
 	}
 	s.mu.Unlock()
 	if s.hold != nil && strings.Contains(string(line), cmp.Or(s.held, "add_thing")) {

@@ -51,15 +51,16 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	ask.Timeout = cmp.Or(ask.Timeout, answerTime)
 	ask.Logger = log
 	ask.Waiting = func(ctx context.Context, waited time.Duration) {
-		if report, ok := ctx.Value(waitingKey{}).(func(time.Duration)); ok {
-			report(waited)
+		if w, ok := ctx.Value(waitingKey{}).(waiter); ok {
+			w.report(waited)
 		}
 	}
 	ask.Patience = func(ctx context.Context) (time.Duration, string) {
-		if p.o.Waits == nil || p.o.Waits(ctx) == "" {
+		where := p.waits(ctx)
+		if w, _ := ctx.Value(waitingKey{}).(waiter); w.detaches || where == "" {
 			return 0, ""
 		}
-		return cmp.Or(now.Patience, patience), p.o.Waits(ctx)
+		return cmp.Or(now.Patience, patience), where
 	}
 	limits, retries := now.Limits, now.Retry
 	limits.Logger, retries.Logger = log, log
@@ -99,6 +100,14 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		made.standard.Observe = made.would
 	}
 	return made
+}
+
+// waits returns where the person finds the question of a call, "" if the call waits for the answer.
+func (p *Proxy) waits(ctx context.Context) string {
+	if p.o.Waits == nil {
+		return ""
+	}
+	return p.o.Waits(ctx)
 }
 
 // would is what is done with the calls of a tool.

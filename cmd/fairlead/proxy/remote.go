@@ -276,6 +276,9 @@ func mirror(header http.Header, ctx context.Context, m *message, agreed string) 
 	header.Set("Mcp-Method", m.Method)
 	params := members(m.Params)
 	member := map[string]string{methodCallTool: "name", "prompts/get": "name", "resources/read": "uri"}[m.Method]
+	if strings.HasPrefix(m.Method, "tasks/") {
+		member = "taskId"
+	}
 	var name string
 	if member != "" && json.Unmarshal(params[member], &name) == nil {
 		header.Set("Mcp-Name", name)

@@ -42,7 +42,8 @@ type session struct {
 	version  string                     // that was agreed on; "" without initialize
 	level    json.RawMessage            // of the client's logging/setLevel
 	meta     map[string]json.RawMessage // the client's last description of itself, if its requests carry one
-	running  map[string]*underWay       // tools/call, by the client's ID
+	running  map[string]*underWay       // tools/call, by the client's ID, or by that of its task
+	tasks    map[string]*task           // by their IDs
 	stopping bool                       // no call goes to a server any more
 	asked    map[string]chan *message   // our requests to the client
 	passed   map[string]passed          // the servers' requests to the client, by our ID
@@ -61,8 +62,12 @@ type passed struct {
 // An underWay is a request that the chain has.
 type underWay struct {
 	cancel context.CancelCauseFunc
-	sent   bool                    // to a server; the session's mutex guards it
 	last   atomic.Pointer[written] // what a server answered last
+
+	// The session's mutex guards what follows.
+	sent bool  // to a server
+	over bool  // it has ended
+	task *task // that it became
 }
 
 type underWayKey struct{}
@@ -76,7 +81,7 @@ func (p *Proxy) newSession(scope string, out func(m *message, about string)) (*s
 	s := &session{
 		proxy: p, scope: scope, out: out, log: p.log,
 		running: make(map[string]*underWay), asked: make(map[string]chan *message), passed: make(map[string]passed),
-		fallen: make(map[*server]bool), introduced: make(chan struct{}),
+		tasks: make(map[string]*task), fallen: make(map[*server]bool), introduced: make(chan struct{}),
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	for _, one := range p.o.Servers {
@@ -180,6 +185,7 @@ func (s *session) fromClient(m *message) {
 		s.begin(m, s.listTools)
 	case m.Method == methodCancelled:
 		s.cancelled(m)
+	case s.aboutTask(m):
 	default:
 		s.route(m)
 	}
@@ -201,6 +207,7 @@ const (
 	methodCallTool  = "tools/call"
 	methodListTools = "tools/list"
 	methodSetLevel  = "logging/setLevel"
+	methodDiscover  = "server/discover"
 )
 
 // note keeps what has to be known of a request later on.
@@ -277,6 +284,9 @@ func (s *session) answered(from *server, request, m *message) {
 		s.mu.Unlock()
 		from.agree(version)
 	}
+	if request.Method == methodDiscover && m.Error == nil && s.proxy.o.Confirm != nil {
+		m.Result = declared(m.Result)
+	}
 	s.forgetToken(request)
 	s.reply(m)
 }
@@ -304,6 +314,8 @@ func (s *session) fromServer(from *server, m *message, about string) {
 	switch m.Method {
 	case "notifications/tools/list_changed":
 		s.tools.announced(from)
+	case "notifications/tasks":
+		s.learn(m.Params)
 	case "notifications/progress":
 		if id, ok := s.tokens.Load(string(members(m.Params)["progressToken"])); ok {
 			about = id.(string)
@@ -410,9 +422,12 @@ func (s *session) start(m *message, answer func(ctx context.Context, m *message)
 	s.calls.Go(func() {
 		defer cancel(nil)
 		res, ok := answer(ctx, m)
-		s.mu.Lock()
-		delete(s.running, m.id())
-		s.mu.Unlock()
+		for again := s.more(ctx, u, m, res); again != nil; again = s.more(ctx, u, m, res) {
+			res, ok = answer(ctx, again)
+		}
+		if !s.ended(u, m, res) {
+			return
+		}
 		s.forgetToken(m)
 		if ok && listens(ctx) { // one that was cancelled is not answered
 			s.reply(res)

@@ -28,7 +28,7 @@ func (s *session) routeSeveral(m *message) {
 	}
 	answer := map[string]func(context.Context, *message) (json.RawMessage, error){
 		"initialize":               s.greetAll,
-		"server/discover":          s.greetAll,
+		methodDiscover:             s.greetAll,
 		"ping":                     func(context.Context, *message) (json.RawMessage, error) { return json.RawMessage("{}"), nil },
 		methodSetLevel:             s.tellAll,
 		"prompts/list":             s.listAll("prompts"),
@@ -139,7 +139,11 @@ func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, er
 		s.mu.Unlock()
 		s.introduce.Do(func() { close(s.introduced) })
 	}
-	return json.Marshal(merged)
+	raw, err := json.Marshal(merged)
+	if m.Method == methodDiscover && s.proxy.o.Confirm != nil {
+		raw = declared(raw)
+	}
+	return raw, err
 }
 
 // intersect keeps what all have of lists of texts, such as revisions, and the first of all else.

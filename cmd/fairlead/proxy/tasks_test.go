@@ -1,0 +1,225 @@
+package proxy_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/fairlead-go/fairlead/hitl"
+)
+
+const taskMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
+
+// A shownTask is a response with a task, or with a result or an error in its place.
+type shownTask struct {
+	ResultType, TaskID, Status, StatusMessage string
+	Content                                   []struct{ Text string }
+	InputRequests                             map[string]json.RawMessage
+	Result                                    struct {
+		Content []struct{ Text string }
+		IsError bool
+	}
+	Error struct {
+		Code    int
+		Message string
+	}
+}
+
+// do makes a request of a client that takes tasks.
+func (c *lineClient) do(method, params string) (got shownTask) {
+	id := fmt.Sprint(lastID.Add(1))
+	text := c.ask(`{"jsonrpc":"2.0","id":`+id+`,"method":"`+method+`","params":{`+params+`,`+taskMeta+`}}`, id)
+	var answer struct{ Result, Error json.RawMessage }
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		c.t.Error(err)
+	}
+	if answer.Error != nil {
+		_ = json.Unmarshal(answer.Error, &got.Error)
+	} else if err := json.Unmarshal(answer.Result, &got); err != nil {
+		c.t.Errorf("%v: %s", err, text)
+	}
+	return got
+}
+
+func (c *lineClient) about(verb string, task shownTask) shownTask {
+	return c.do("tasks/"+verb, fmt.Sprintf(`"taskId":%q`, task.TaskID))
+}
+
+// A call that waits for a person becomes a task of a client that takes tasks. It outlives the time for
+// which a call waits otherwise, and is made once, after the answer.
+func TestCallThatWaitsBecomesATask(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answers := make(chan hitl.Verdict)
+		var given atomic.Int32
+		s := newPlain(deleteThing)
+		c := s.client(t, s.proxy(t, proxy.Options{
+			Waits: func(context.Context) string { return "on a page," },
+			Confirm: hitl.ConfirmerFunc(func(ctx context.Context, _ hitl.Request) (hitl.Decision, error) {
+				select {
+				case v := <-answers:
+					return hitl.Decision{Verdict: v}, nil
+				case <-ctx.Done():
+					given.Add(1)
+					return hitl.Decision{}, context.Cause(ctx)
+				}
+			}),
+		}))
+		began := time.Now()
+		task := c.do("tools/call", `"name":"delete_thing","arguments":{"n":1}`)
+		if task.ResultType != "task" || task.Status != "working" || task.StatusMessage != "The call waits for a person's approval on a page." || time.Since(began) > 6*time.Second {
+			t.Fatalf("after %v: %+v", time.Since(began), task)
+		}
+		time.Sleep(10 * time.Minute)
+		if got := c.about("get", task); got.Status != "working" || got.ResultType != "complete" || len(s.calls()) > 0 {
+			t.Errorf("the server executed %d calls: %+v", len(s.calls()), got)
+		}
+		if got := c.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":"bare","method":"tasks/get","params":{"taskId":%q}}`, task.TaskID), `"bare"`); !strings.Contains(got, "-32021") {
+			t.Errorf("a client that does not declare tasks gets %s", got)
+		}
+		answers <- hitl.Approved
+		synctest.Wait()
+		for range 2 {
+			if got := c.about("get", task); got.Status != "completed" || got.Result.Content[0].Text != "1" || len(s.calls()) != 1 {
+				t.Errorf("the server executed %d calls: %+v", len(s.calls()), got)
+			}
+		}
+		if got := c.about("cancel", task); got.ResultType != "complete" || c.about("get", task).Status != "completed" {
+			t.Errorf("it was cancelled after its end: %+v", got)
+		}
+		time.Sleep(61 * time.Minute)
+		if got := c.about("get", task); got.Error.Code != -32602 || !strings.Contains(got.Error.Message, "make the call again") {
+			t.Errorf("it is kept: %+v", got)
+		}
+
+		denied := c.do("tools/call", `"name":"delete_thing","arguments":{"n":2}`)
+		answers <- hitl.Denied
+		synctest.Wait()
+		if got := c.about("get", denied); got.Status != "completed" || !got.Result.IsError || !strings.Contains(got.Result.Content[0].Text, "The user said no") {
+			t.Errorf("it was denied: %+v", got)
+		}
+		ended := c.do("tools/call", `"name":"delete_thing","arguments":{"n":3}`)
+		time.Sleep(16 * time.Minute)
+		if got := c.about("get", ended); got.Status != "completed" || !strings.Contains(got.Result.Content[0].Text, "no question about it is open") {
+			t.Errorf("nobody answered: %+v", got)
+		}
+		before := given.Load()
+		taken := c.do("tools/call", `"name":"delete_thing","arguments":{"n":4}`)
+		c.about("cancel", taken)
+		synctest.Wait()
+		if got := c.about("get", taken); got.Status != "cancelled" || got.StatusMessage != "The call was not sent." || given.Load() != before+1 || len(s.calls()) != 1 {
+			t.Errorf("the server executed %d calls, and %d questions were taken back: %+v", len(s.calls()), given.Load()-before, got)
+		}
+	})
+}
+
+// The input that a server needs for the call of a task is asked for by tasks/get.
+func TestTaskThatNeedsInput(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPlain(deleteThing)
+		s.answer = func(method, params string) string {
+			if method != "tools/call" || strings.Contains(params, `"inputResponses":{"name":{"action":"accept"}}`) && strings.Contains(params, `"requestState":"s"`) {
+				return ""
+			}
+			return `{"resultType":"input_required","content":[],"requestState":"s","inputRequests":{"name":{"method":"elicitation/create","params":{"message":"Which?","requestedSchema":{"type":"object","properties":{}}}}}}`
+		}
+		confirm := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+			time.Sleep(time.Minute)
+			return hitl.Decision{Verdict: hitl.Approved}, nil
+		})
+		c := s.client(t, s.proxy(t, proxy.Options{Confirm: confirm}))
+		task := c.do("tools/call", `"name":"delete_thing","arguments":{"n":1}`)
+		time.Sleep(2 * time.Minute)
+		got := c.about("get", task)
+		if got.Status != "input_required" || got.InputRequests["1 name"] == nil {
+			t.Fatalf("got %+v", got)
+		}
+		for range 2 { // the second is for what is not asked any more
+			c.do("tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{"1 name":{"action":"accept"}}`, task.TaskID))
+		}
+		time.Sleep(2 * time.Minute)
+		if got := c.about("get", task); got.Status != "completed" || got.Result.Content[0].Text != "2" || len(s.calls()) != 2 {
+			t.Errorf("the server got %d calls: %+v", len(s.calls()), got)
+		}
+	})
+}
+
+// A call that its server goes on with as a task is in doubt until tasks/get returns what came of it, which is recorded.
+func TestTaskOfAServerIsInDoubtUntilItEnds(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{
+		`"status":"completed","result":{"content":[{"type":"text","text":"added"}]}`,
+		`"status":"failed","error":{"code":-32603,"message":"no"}`,
+		`"status":"cancelled"`,
+	} {
+		t.Run(end[9:20], func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, b := newPlain(writeThing), new(book)
+				status := `"status":"working"`
+				s.answer = func(method, _ string) string {
+					switch method {
+					case "tools/call":
+						return `{"resultType":"task","taskId":"t1","status":"working"}`
+					case "tasks/get":
+						return `{"resultType":"complete","taskId":"t1",` + status + `}`
+					}
+					return ""
+				}
+				s.held = "nothing"
+				c := s.client(t, s.proxy(t, proxy.Options{Audit: b, Confirm: approve(false)}))
+				call := func() shownTask { return c.do("tools/call", `"name":"add_thing","arguments":{"n":1}`) }
+				task := call()
+				if c.about("get", task); task.TaskID != "t1" || !strings.Contains(call().Content[0].Text, "may have happened") {
+					t.Errorf("a call that goes on was repeated: %+v", task)
+				}
+				status = end
+				for range 2 {
+					c.about("get", task)
+				}
+				again := call()
+				if settled := again.TaskID == "t1"; settled == strings.Contains(end, "cancelled") {
+					t.Errorf("after the end the same call gets %+v", again)
+				}
+				var noted int
+				for _, record := range b.ends() {
+					if strings.Contains(record, "settled by its task") {
+						noted++
+					}
+				}
+				if want := 1; (noted == want) == strings.Contains(end, "cancelled") {
+					t.Errorf("the records are %q", b.ends())
+				}
+			})
+		})
+	}
+}
+
+// server/discover has the extension beside what the server has.
+func TestTasksAreDeclared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPlain(deleteThing)
+		s.answer = func(method, _ string) string {
+			if method == "server/discover" {
+				return `{"capabilities":{"extensions":{"a/b":{"c":1}},"tools":{}},"supportedVersions":["2026-07-28"]}`
+			}
+			return ""
+		}
+		ask := `{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{` + taskMeta + `}}`
+		got := s.client(t, s.proxy(t, proxy.Options{Confirm: approve(true)})).ask(ask, `"d"`)
+		if !strings.Contains(got, `"extensions":{"a/b":{"c":1},"io.modelcontextprotocol/tasks":{}},"tools":{}`) {
+			t.Errorf("got %s", got)
+		}
+		if got := s.client(t, s.proxy(t, proxy.Options{})).ask(ask, `"d"`); strings.Contains(got, "/tasks") {
+			t.Errorf("without a person: %s", got)
+		}
+	})
+}
