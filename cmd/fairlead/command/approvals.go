@@ -19,11 +19,10 @@ func approvalsCommand() *cobra.Command {
 	var o proxyFlags
 	list := &cobra.Command{
 		Use:   "list " + serverArgs,
-		Short: "List what is approved, for whom, since when, until when, and how often it was used",
-		Long: `List the standing approvals of a store: the number of each by which it is taken back, the
-tool and the arguments that it covers, the scope it is for, and the name of the person.
-A store in Redis is the one of the servers that are named, as for 'fairlead proxy' in the
-same folder.`,
+		Short: "List standing approvals: for whom, since and until when, and how often they were used",
+		Long: `List the standing approvals in a store: the number to revoke it by, the tool and the
+arguments that it covers, its scope, and the person who gave it. With a store in Redis,
+give the same servers as to 'fairlead proxy', in the same folder.`,
 		Example: `  fairlead approvals list --store ~/.fairlead`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.stores(cmd, args, func(s approvals.Store) (bool, error) {
@@ -33,10 +32,10 @@ same folder.`,
 	}
 	revoke := &cobra.Command{
 		Use:   "revoke NUMBER " + serverArgs,
-		Short: "Take an approval back, in all proxies that share the store",
-		Long: `Take back a standing approval by the number that 'fairlead approvals list' has, or by the
-first characters of it. It counts at once: a call that it has answered and that was not
-sent is not sent either.`,
+		Short: "Revoke a standing approval in all proxies that share the store",
+		Long: `Revoke a standing approval by its number in 'fairlead approvals list', or by the first
+characters of that. It takes effect at once, also for a call that the approval has
+answered, as long as the call was not sent.`,
 		Example: `  fairlead approvals revoke --store ~/.fairlead 4KJX`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,8 +58,8 @@ sent is not sent either.`,
 	}
 	return group(&cobra.Command{
 		Use:     "approvals",
-		Short:   "See what is approved for longer than one call, and take it back",
-		Long:    `Reads the approvals that --store of 'fairlead proxy' keeps.`,
+		Short:   "List and revoke standing approvals",
+		Long:    `The approvals that 'fairlead proxy --store' keeps.`,
 		Example: list.Example + "\n" + revoke.Example,
 	}, list, revoke)
 }

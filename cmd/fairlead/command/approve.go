@@ -186,10 +186,10 @@ func (p *page) answer() error {
 func approveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "approve",
-		Short: "Open the page on which calls wait for your approval",
-		Long: `List the calls that wait on the approvals pages of your proxies, and open those pages in
-the browser. Without a browser a link to each is written to the terminal, and not to
-standard output, which a program may read.`,
+		Short: "Open the page with the calls that wait for your approval",
+		Long: `List the calls that wait for approval at your proxies, and open their approvals pages in
+the browser. Without a browser, a link to each page is written to the terminal, not to
+standard output.`,
 		Example: "  fairlead approve",
 		Args:    cobra.NoArgs,
 		RunE:    approve,

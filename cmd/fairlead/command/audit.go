@@ -22,8 +22,8 @@ import (
 func auditCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "audit",
-		Short: "Read what was recorded of calls, and see whether anybody changed it",
-		Long:  `Reads the file that --audit of 'fairlead proxy' and 'fairlead call' writes.`,
+		Short: "Read the record of calls, and verify that it was not changed",
+		Long:  `The record that 'fairlead proxy --audit' and 'fairlead call --audit' write.`,
 		Example: `  fairlead audit verify calls.jsonl
   fairlead audit show calls.jsonl --tool 'delete*' --outcome ok --since 168h`,
 	}, auditVerifyCommand(), auditShowCommand())
@@ -33,15 +33,15 @@ func auditVerifyCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify FILE|FOLDER",
-		Short: "Say whether a record is whole, and which calls have no end",
-		Long: `Reads the file, or each .jsonl file of the folder, with its head, and reports
-records that were changed, taken out or cut off. Calls that started and have no end are
-named: they may have happened.
+		Short: "Verify a record, and list the calls without an end",
+		Long: `Read the file, or each .jsonl file of a folder, with its head, and report records that
+were changed, removed or cut off. Calls that began and have no end are listed: they may
+have happened.
 
-The exit code is 1 if the file is damaged, or if its head is missing, since the file may
-then have been cut. A file whose writer is at work, or was killed,
-is not damaged. Whoever can write both files can write a whole new pair: keep the
-hash that is printed where they cannot.`,
+The exit code is 1 if a file is damaged, or if its head is missing, since the end of the
+file may be missing then. A file that is being written, or whose writer was killed, is
+not damaged. A program that can write the file and its head can replace both, so keep
+the hash that is printed in another place.`,
 		Example: `  fairlead audit verify calls.jsonl
   fairlead audit verify --json calls.jsonl | jq .state`,
 		Args:              needs("FILE", true),
@@ -59,7 +59,7 @@ hash that is printed where they cannot.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object for programs")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
 }
 
@@ -166,11 +166,10 @@ func auditShowCommand() *cobra.Command {
 	var flow string
 	cmd := &cobra.Command{
 		Use:   "show FILE|FOLDER",
-		Short: "Print the records of a file, all or some",
-		Long: `Prints a line for each record, the oldest first; with several filters, those that all of
-them keep. The line of an end has the call's arguments, and who allowed or denied it. What was
-taken out when it was written stays out. The file is verified too: the exit code is 1
-where it is damaged.`,
+		Short: "Print records",
+		Long: `Print a line for each record that matches all filters, the oldest first. The line of an
+end has the call's arguments, and who allowed or denied it. Secrets were removed when the
+record was written. The file is also verified: the exit code is 1 if it is damaged.`,
 		Example: `  # what was deleted in the last week, and who allowed it
   fairlead audit show calls.jsonl --tool 'delete*' --outcome ok --since 168h
   fairlead audit show calls.jsonl --open
@@ -191,15 +190,15 @@ where it is damaged.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.server, "server", "", "of this server")
-	flags.StringVar(&f.tool, "tool", "", "of this tool, or of those whose names fit a `pattern` such as 'delete*'")
-	f.class.register(cmd, "class", "of this class")
-	f.outcome.register(cmd, "outcome", "that ended so")
-	flags.StringVar(&f.scope, "scope", "", "of this scope")
-	flags.DurationVar(&f.since, "since", 0, "no older than this, such as 24h")
-	flags.BoolVar(&f.open, "open", false, "calls that have no end: nobody knows whether they happened")
-	flags.BoolVar(&asJSON, "json", false, "print the records as they stand in the file")
-	flags.StringVar(&flow, "flow", "", "where the arguments of this `CALL` came from, as far back as is known")
+	flags.StringVar(&f.server, "server", "", "only calls to this server")
+	flags.StringVar(&f.tool, "tool", "", "only calls of this tool, or of tools whose names match a `pattern` such as 'delete*'")
+	f.class.register(cmd, "class", "only calls of this class")
+	f.outcome.register(cmd, "outcome", "only calls with this outcome")
+	flags.StringVar(&f.scope, "scope", "", "only calls in this scope")
+	flags.DurationVar(&f.since, "since", 0, "only records of this last period, such as 24h")
+	flags.BoolVar(&f.open, "open", false, "only calls without an end: they may have happened")
+	flags.BoolVar(&asJSON, "json", false, "print the records as JSON, as in the file")
+	flags.StringVar(&flow, "flow", "", "print where the arguments of this `CALL` came from, as far back as is known")
 	return cmd
 }
 

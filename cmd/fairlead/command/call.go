@@ -42,16 +42,16 @@ func callCommand() *cobra.Command {
 	var o callOptions
 	cmd := &cobra.Command{
 		Use:   "call TOOL " + serverArgs,
-		Short: "Call one tool, as the chain allows it",
-		Long: `Calls a tool of the servers and prints its result: text as text, other contents by their
-kind. A dangerous call, and one of which nobody knows what it does, is asked about at
-the terminal first, and silence is a no. TOOL is the name, or SERVER/NAME where
-several servers have it.
+		Short: "Call one tool through the chain",
+		Long: `Call a tool and print its result: text as text, and only the type of other content.
+A call that is dangerous, or whose class is unknown, needs your approval at the terminal
+first; without an answer it is denied. TOOL is the name of the tool, or SERVER/NAME if
+several servers have a tool of that name.
 
 ` + naming + `
 
-The exit code is 1 where the call was not made, failed, or was answered with an error
-by the tool; the message says which, and whether it may have happened.`,
+The exit code is 1 if the call was not made, if it failed, or if the tool returned an
+error; the message says which, and whether the call may have happened.`,
 		Example: `  fairlead call read_file --arguments '{"path":"notes.txt"}' --config .mcp.json --server files
   echo '{"query":"tides"}' | fairlead call search --arguments - --json https://example.com/mcp`,
 		Args: needs("TOOL", false),
@@ -69,10 +69,10 @@ by the tool; the message says which, and whether it may have happened.`,
 	}
 	o.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&o.arguments, "arguments", "{}", "the arguments, a JSON object; - reads them from standard input, and then nobody can be asked")
+	flags.StringVar(&o.arguments, "arguments", "{}", "the arguments, a JSON object; - reads them from standard input, so that no approval is possible")
 	flags.StringVar(&o.lock, "lock", "", "`FILE` of accepted definitions; a tool that differs is not called (see fairlead lock)")
 	flags.StringVar(&o.audit, "audit", "", "`FILE` to which the call is written down (see fairlead audit)")
-	flags.BoolVar(&o.asJSON, "json", false, "print the whole result as MCP has it")
+	flags.BoolVar(&o.asJSON, "json", false, "print the whole result as JSON")
 	must(cmd.MarkFlagFilename("lock"))
 	must(cmd.MarkFlagFilename("audit", "jsonl"))
 	return cmd

@@ -21,18 +21,17 @@ func inferCommand() *cobra.Command {
 	explains := false
 	cmd := &cobra.Command{
 		Use:   "infer",
-		Short: "Say of each tool on standard input what its words give away",
-		Long: `Reads tools as JSON Lines: one object a line with at least "name", and maybe
-"server", "title", "description", "inputSchema" and "outputSchema". Tools of one
-server are looked at together, since they may share a prefix. Declared annotations
-are ignored.
+		Short: "Infer annotations of the tools on standard input",
+		Long: `Read tools as JSON Lines: one object a line with "name" and, optionally, "server",
+"title", "description", "inputSchema" and "outputSchema". The tools of one server are
+read together, since their names may share a prefix. Declared annotations are ignored.
 
-Writes one object a line, in the same order: name, annotations, safety, evidence,
-findings. A line that is no object or has no name is reported on standard error
-with its number, and the exit code is 1; the others are answered all the same.
+Write one object a line, in the same order: name, annotations, safety, evidence,
+findings. A line that is not an object or has no name is reported on standard error
+with its number, and the exit code is 1; the other lines are still answered.
 
-With --explain it writes a few lines for people instead: the class of each tool, and
-a line for each hint with the word, the place and the rule that decided it.`,
+With --explain, write text instead: the class of each tool, and a line for each hint
+with the word, the place and the rule that decided it.`,
 		Example: `  echo '{"name":"delete_user","description":"Delete a user."}' | fairlead infer --explain`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,7 +41,7 @@ a line for each hint with the word, the place and the rule that decided it.`,
 			return inferLines(until(cmd.Context(), cmd.InOrStdin()), cmd.OutOrStdout(), cmd.ErrOrStderr(), write)
 		},
 	}
-	cmd.Flags().BoolVar(&explains, "explain", false, "write lines for people, with the rule that decided each hint")
+	cmd.Flags().BoolVar(&explains, "explain", false, "write text, with the rule that decided each hint")
 	return cmd
 }
 

@@ -39,17 +39,16 @@ func inspectCommand() *cobra.Command {
 	o := inspectOptions{format: choice{formats, "table"}, failOn: choice{report.Levels(), report.Error.String()}}
 	cmd := &cobra.Command{
 		Use:   "inspect " + serverArgs,
-		Short: "List the tools of servers: what each declares, what was inferred, what would be done, and what stands out",
-		Long: `Lists the tools of the servers with what each declares, what its words give away, the
-class that follows with its reason, what the chain will do with its calls, and what
-stands out: a finding has a level (error, warning, note) and a rule, whose id stays
-as it is.
+		Short: "List the tools of servers, with their class, what the chain does with their calls, and findings",
+		Long: `List the tools of servers: what each declares, what was inferred from its words, its
+class with the reason, what the chain does with its calls, and findings. A finding has a
+level (error, warning, note) and a rule, whose id does not change between versions.
 
 ` + naming + `
 
-The exit code is 1 where there are findings at the level of --fail-on or a worse one,
-2 for a mistake in the command line, 3 where a server did not answer. Findings that
-the --baseline has are not counted; a baseline is what inspect --json wrote before.`,
+The exit code is 1 if there are findings at the level of --fail-on or above, 2 after a
+mistake in the command line, and 3 if a server did not answer. Findings in the --baseline,
+an earlier output of inspect --json, are not counted.`,
 		Example: `  fairlead inspect -- npx -y @modelcontextprotocol/server-filesystem .
   fairlead inspect https://example.com/mcp --fail-on warning
   fairlead inspect --config .vscode/mcp.json --format sarif > fairlead.sarif
@@ -68,8 +67,8 @@ the --baseline has are not counted; a baseline is what inspect --json wrote befo
 	o.format.register(cmd, "format", "`FORMAT` of the output")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "the same as --format json")
 	cmd.MarkFlagsMutuallyExclusive("format", "json")
-	o.failOn.register(cmd, "fail-on", "the mildest `LEVEL` of findings that make the exit code 1")
-	cmd.Flags().StringVar(&o.baseline, "baseline", "", "`FILE` with findings that are known, as inspect --json wrote it")
+	o.failOn.register(cmd, "fail-on", "the lowest `LEVEL` of findings that make the exit code 1")
+	cmd.Flags().StringVar(&o.baseline, "baseline", "", "`FILE` with known findings, an earlier output of inspect --json")
 	cmd.Flags().StringVar(&o.lock, "lock", "", "`FILE` of accepted definitions; what differs is a finding (see fairlead lock)")
 	must(cmd.MarkFlagFilename("baseline", "json"))
 	must(cmd.MarkFlagFilename("lock"))

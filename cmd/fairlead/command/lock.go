@@ -20,9 +20,9 @@ const lockFile = "fairlead.lock"
 func lockCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "lock",
-		Short: "Accept the tools of servers as they are, and see what has changed since",
-		Long: `A lock file holds the definitions that somebody has looked at and accepted, for review
-beside the code. 'fairlead inspect --lock' and 'fairlead proxy --lock' go by it.`,
+		Short: "Accept the tools of servers, and show what has changed since",
+		Long: `A lock file has the definitions of tools that a person has accepted. Commit it with your
+code, so that changes are reviewed. 'inspect', 'proxy' and 'call' use it with --lock.`,
 		Example: `  fairlead lock accept --config .mcp.json
   fairlead lock diff --config .mcp.json`,
 	}, lockDiffCommand(), lockAcceptCommand())
@@ -96,8 +96,8 @@ func lockDiffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff " + serverArgs,
 		Short: "Show what has changed since the lock file was written",
-		Long: `Shows each tool that is new, has changed or is gone since the lock file was written. The
-exit code is 1 where there is one.
+		Long: `Show each tool that is new, changed or removed since the lock file was written. The
+exit code is 1 if there is any.
 
 ` + naming,
 		Example: `  fairlead lock diff --config .mcp.json
@@ -123,10 +123,10 @@ func lockAcceptCommand() *cobra.Command {
 	var yes, details bool
 	cmd := &cobra.Command{
 		Use:   "accept " + serverArgs,
-		Short: "Accept the tools as they are now, after a look at what has changed",
-		Long: `Shows what has changed since the lock file was written, a line for each tool, asks, and
-writes the file. The answer d shows all that differs, as 'fairlead lock diff' does, and
-asks again. Tools of servers that are not named here stay in the file as they are.
+		Short: "Show what has changed, ask, and write the lock file",
+		Long: `Show what has changed since the lock file was written, a line for each tool, ask, and
+write the file. The answer d shows the differences, as 'fairlead lock diff' does, and
+asks again. Tools of servers that you do not give stay in the file as they are.
 
 ` + naming,
 		Example: `  fairlead lock accept --config .mcp.json
@@ -158,7 +158,7 @@ asks again. Tools of servers that are not named here stay in the file as they ar
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "accept without asking")
-	cmd.Flags().BoolVar(&details, "details", false, "show all that differs at once")
+	cmd.Flags().BoolVar(&details, "details", false, "show the differences before the question")
 	return cmd
 }
 

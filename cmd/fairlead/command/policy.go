@@ -28,7 +28,7 @@ func policyCommand() *cobra.Command {
 func policyCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "check FILE",
-		Short:   "Say what is wrong with a policy file, with line and key",
+		Short:   "Report mistakes in a policy file, with line and key",
 		Example: "  fairlead policy check policy.json",
 		Args:    needs("FILE", true),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,9 +58,9 @@ func policyExplainCommand() *cobra.Command {
 	var tool, description string
 	cmd := &cobra.Command{
 		Use:   "explain FILE --tool SERVER/TOOL [URL | -- COMMAND [ARG...]]",
-		Short: "Say which rule decides about a tool, and what will be done with its calls",
-		Long: `Say which rule decides about a tool, and what will be done with its calls. Without a server
-the tool is known by its name alone, and by --description; with one, as the server lists it.`,
+		Short: "Show which rule decides about a tool, and what the chain does with its calls",
+		Long: `Show which rule decides about a tool, and what the chain does with its calls. Without a
+server, the tool has only its name and --description; with one, what the server lists.`,
 		Example: `  fairlead policy explain policy.json --tool files/delete_file
   fairlead policy explain policy.json --tool server/delete_file -- npx -y @modelcontextprotocol/server-filesystem .`,
 		Args: needs("FILE", false),
@@ -116,7 +116,7 @@ the tool is known by its name alone, and by --description; with one, as the serv
 		},
 	}
 	cmd.Flags().StringVar(&tool, "tool", "", "the tool, as `SERVER/TOOL`")
-	cmd.Flags().StringVar(&description, "description", "", "what the tool says of itself, where no server is asked")
+	cmd.Flags().StringVar(&description, "description", "", "the tool's description, if no server is given")
 	return cmd
 }
 

@@ -14,9 +14,9 @@ func promptCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prompt " + serverArgs,
 		Short: "Print the system prompt for the tools of servers, as the chain enforces it",
-		Long: `Prints a system prompt: the tools by class, and how each class is to be treated. What it
-says of the chain holds where calls go through 'fairlead proxy'. Tools of one server have
-their own names in it, those of several SERVER__NAME, as the proxy has it.
+		Long: `Print a system prompt: the tools by class, and the rules for each class. What it says of
+the chain is true for calls through 'fairlead proxy'. With several servers, tools have the
+names that the proxy gives them, SERVER__NAME.
 
 ` + naming,
 		Example: `  fairlead prompt https://example.com/mcp
@@ -44,6 +44,6 @@ their own names in it, those of several SERVER__NAME, as the proxy has it.
 		},
 	}
 	servers.register(cmd)
-	cmd.Flags().StringVar(&identity, "identity", "", "who the model is and for whom it works; this comes first")
+	cmd.Flags().StringVar(&identity, "identity", "", "the first paragraph: who the model is, and whom it works for")
 	return cmd
 }

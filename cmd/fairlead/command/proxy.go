@@ -44,14 +44,14 @@ func proxyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "proxy " + serverArgs,
 		Short: "Serve MCP with the chain in front of the tools of servers",
-		Long: `Serve MCP, on standard input and output or with --listen over streamable HTTP, with the
-chain in front of the tools of one server or of several. Everything else of the protocol
-passes untouched. Dangerous calls, and those of which nothing is known, wait for a person.
+		Long: `Serve MCP on standard input and output, or with --listen over streamable HTTP, with the
+chain in front of the tools of one or several servers. The rest of the protocol passes
+unchanged. Calls that are dangerous, or whose class is unknown, need a person's approval.
 
 ` + naming + `
 
-OTEL_EXPORTER_OTLP_ENDPOINT and OpenTelemetry's other variables export spans and metrics
-of the calls, by OTLP over HTTP.`,
+With OTEL_EXPORTER_OTLP_ENDPOINT and the other variables of OpenTelemetry, spans and
+metrics of the calls are exported by OTLP over HTTP.`,
 		Example: `  fairlead proxy -- npx -y @modelcontextprotocol/server-filesystem .
   fairlead proxy --approve web --audit calls.jsonl -- npx -y @modelcontextprotocol/server-memory
   fairlead proxy --listen 127.0.0.1:8808 https://example.com/mcp
@@ -61,22 +61,22 @@ of the calls, by OTLP over HTTP.`,
 	f := cmd.Flags()
 	o.register(cmd)
 	f.StringVar(&o.policy, "policy", "", "a policy `FILE` (see fairlead policy); nothing starts if anything in it is wrong")
-	f.StringVar(&o.listen, "listen", "", "serve streamable HTTP on a loopback `ADDRESS` in place of standard input and output")
+	f.StringVar(&o.listen, "listen", "", "serve streamable HTTP on a loopback `ADDRESS` instead of standard input and output")
 	f.StringSliceVar(&o.approve, "approve", nil, "who is asked: elicit, web, terminal or deny; with several, the first answer wins (default elicit, then web)")
 	f.StringVar(&o.inbox, "inbox", anyPort, "the loopback `ADDRESS` of the page where calls are approved")
-	f.StringSliceVar(&o.reach, "reach", []string{"desktop"}, "how you are told that a call waits on that page: desktop, browser (opened once for each client) or none")
-	f.StringVar(&o.webhook, "webhook", "", "an https `URL` that is told too; "+hookVariable+" holds the key that signs it")
+	f.StringSliceVar(&o.reach, "reach", []string{"desktop"}, "how you are notified of a call that waits on that page: desktop, browser (opened once for each client) or none")
+	f.StringVar(&o.webhook, "webhook", "", "an https `URL` to post a notification to as well; "+hookVariable+" has the key that signs it")
 	f.StringVar(&o.audit, "audit", "", "record each call in a `FILE`")
 	f.StringVar(&o.lock, "lock", "", "refuse tools whose definitions are not those of a lock `FILE`")
-	f.BoolVar(&o.trust, "trust", false, "believe what the servers declare")
-	f.BoolVar(&o.readOnly, "read-only", false, "show and call only what reads")
-	f.BoolVar(&o.annotate, "annotate", false, "list the tools with the hints that count here, for clients that ask by hints")
-	f.BoolVar(&o.observe, "observe", false, "ask about nothing, and refuse only what the policy denies; --audit has what would have been done. It protects from nothing")
+	f.BoolVar(&o.trust, "trust", false, "trust the annotations that servers declare, also where they lower a class")
+	f.BoolVar(&o.readOnly, "read-only", false, "list and call only tools that are safe")
+	f.BoolVar(&o.annotate, "annotate", false, "list the tools with the annotations that the chain goes by, for clients that decide by them")
+	f.BoolVar(&o.observe, "observe", false, "ask nothing, and refuse only what the policy denies; --audit records what would have been done. It protects nothing")
 	f.StringSliceVar(&o.scopes, "scope", nil, "what clients may do, such as crm.read or '*.read' (default everything)")
-	f.StringVar(&o.store, "store", "", "a `FOLDER` that keeps approvals, for all proxies in front of the same servers, or a Redis such as redis://localhost:6379/0, in which these also share memory and pace")
+	f.StringVar(&o.store, "store", "", "a `FOLDER` that keeps approvals for all proxies in front of the same servers, or a Redis such as redis://localhost:6379/0, where these also share cache and rate limits")
 	f.DurationVar(&o.drain, "drain", 10*time.Second, "how long calls that a server has may take to end after SIGTERM or an interrupt")
 	f.IntVar(&o.replicas, "replicas", 1, "how many proxies share the store")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "say more on standard error")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more to standard error")
 	for _, refuses := range []string{"read-only", "scope", "lock", "approve"} {
 		cmd.MarkFlagsMutuallyExclusive("observe", refuses)
 	}

@@ -36,21 +36,21 @@ func reviewCommand() *cobra.Command {
 	var o reviewOptions
 	cmd := &cobra.Command{
 		Use:   "review " + serverArgs,
-		Short: "Decide which class the tools have of which nobody can say what they do",
-		Long: `Walks through the tools whose class is unknown, or was raised by a model alone. It shows
-each with its description, its input schema, the evidence and a proposal, asks for a class
-and a reason, and writes them to the lock file at once, with the reviewer and the date.
-A decision also accepts the definition. It counts wherever the lock file is used, until
-the definition changes.
+		Short: "Decide the class of tools whose class is unknown",
+		Long: `Go through the tools whose class is unknown, or was raised by a model alone. For each,
+show its description, its input schema, the evidence and a proposal, ask for a class and
+a reason, and write them to the lock file at once, with the reviewer and the date. A
+decision also accepts the definition. It is used wherever the lock file is, until the
+definition changes.
 
-With --judge a model behind an OpenAI-compatible address proposes a class. It is sent the
-name, the description and the input schema, and the key in the variable ` + judgeKey + `
-if there is one. Where no person decides, its proposal counts only if it is stricter than
-the class of a tool that the lock file has.
+With --judge, a model behind an OpenAI-compatible URL proposes a class. It gets the name,
+the description and the input schema, and the key in ` + judgeKey + ` if that is set.
+Without a person's decision, its proposal is used only for a tool in the lock file, and
+only if it is stricter than the tool's class.
 
 ` + naming + `
 
-The exit code is 1 where tools are left undecided.`,
+The exit code is 1 if tools are left undecided.`,
 		Example: `  fairlead review --config .mcp.json
   fairlead review --all --reviewer Ada -- npx -y @modelcontextprotocol/server-memory
   fairlead review --judge http://localhost:11434/v1/chat/completions --judge-model qwen3 --config .mcp.json`,
@@ -58,10 +58,10 @@ The exit code is 1 where tools are left undecided.`,
 	}
 	o.register(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, "walk through the tools of every class")
+	f.BoolVar(&o.all, "all", false, "go through the tools of every class")
 	f.StringVar(&o.reviewer, "reviewer", "", "the `NAME` of the person who decides (default the user's)")
-	f.StringVar(&o.model.URL, "judge", "", "the `URL` of chat completions where a model proposes")
-	f.StringVar(&o.model.Model, "judge-model", "", "the `MODEL` that proposes")
+	f.StringVar(&o.model.URL, "judge", "", "the `URL` of chat completions of a model that proposes a class")
+	f.StringVar(&o.model.Model, "judge-model", "", "the name of that `MODEL`")
 	f.DurationVar(&o.model.Timeout, "judge-timeout", 0, "how long the model may take for one tool (default 30s)")
 	cmd.MarkFlagsRequiredTogether("judge", "judge-model")
 	return cmd

@@ -22,11 +22,11 @@ import (
 const serverArgs = "[URL...] [-- COMMAND [ARG...]]"
 
 // naming is the part of a command's help about names.
-const naming = `Servers are named by an http(s) URL, by a command behind two hyphens, by --server
-NAME=URL or NAME=COMMAND, or by --config with the configuration file of a client, as
-Claude, Codex, Cursor, opencode, VS Code, Windsurf, Zed and others write it; several of
-these may stand together. A server without a name has that of its program, its package
-or its host. --server NAME takes that server alone out of such a file.`
+const naming = `Give servers as an http(s) URL, as a command after --, as --server NAME=URL or
+NAME=COMMAND, or as --config with the configuration file of a client (Claude, Codex,
+Cursor, opencode, VS Code, Windsurf, Zed and others). You can combine these. With
+--config, --server NAME selects one server of the file. A server that you do not name
+is named after its program, its package or its host.`
 
 type serverNames struct {
 	configs []string
@@ -35,9 +35,9 @@ type serverNames struct {
 }
 
 func (f *serverNames) register(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.configs, "config", nil, "`FILE` of a client that names servers (may be given again)")
-	cmd.Flags().StringArrayVar(&f.servers, "server", nil, "a server of that file by its `NAME`, or another one as NAME=URL or NAME=COMMAND (may be given again)")
-	cmd.Flags().StringVar(&f.name, "name", "", "the `ID` by which findings, records and lock files know the one server (default that of its program or host)")
+	cmd.Flags().StringArrayVar(&f.configs, "config", nil, "configuration `FILE` of a client, with its servers (repeatable)")
+	cmd.Flags().StringArrayVar(&f.servers, "server", nil, "the `NAME` of a server in that file, or NAME=URL, or NAME=COMMAND (repeatable)")
+	cmd.Flags().StringVar(&f.name, "name", "", "the `ID` of the only server, for findings, records and lock files (default: its program or host)")
 	must(cmd.MarkFlagFilename("config", "json", "jsonc", "toml"))
 }
 
@@ -50,7 +50,7 @@ type serverFlags struct {
 
 func (f *serverFlags) register(cmd *cobra.Command) {
 	f.serverNames.register(cmd)
-	cmd.Flags().BoolVar(&f.trust, "trust", false, "believe what the servers declare")
+	cmd.Flags().BoolVar(&f.trust, "trust", false, "trust the annotations that servers declare, also where they lower a class")
 	cmd.Flags().DurationVar(&f.wait, "timeout", 2*time.Minute, "how long a server may take to start and to list its tools")
 }
 
