@@ -156,8 +156,8 @@ func (r *Recorder) answered(a asked, m message) {
 	if c.Missing = ""; err != nil {
 		c.Missing = "its answer is not recorded: " + err.Error()
 	}
-	const share = 20 // of the time at most goes into writing
-	if time.Since(r.written) > share*r.took {
+	const quick, share = 50 * time.Millisecond, 20 // of the time at most goes into writes that are not quick
+	if time.Since(r.written) > share*(r.took-quick) {
 		_ = r.write() // Close reports it
 	}
 }

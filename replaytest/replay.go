@@ -167,11 +167,11 @@ func (p *player) answer(tool string, arguments json.RawMessage) (mcp.Result, err
 	case !p.reads[tool] && next < 0:
 		return nil, missedf("%s was called more often than recorded; record anew, or simulate writes", tool)
 	case !p.reads[tool]:
-		return nil, missedf("%s is not the next recorded call of the tool, calls/%d; make the calls in the recorded order, or record anew",
+		return nil, missedf("%s; it is the next recorded call of the tool, calls/%d: make the calls in the recorded order, or record anew",
 			differs(tool, p.calls[next], asked), next)
 	default:
 		near := p.nearest(tool, asked)
-		return nil, missedf("%s from the nearest recorded call, calls/%d; ask as recorded, or record anew", differs(tool, p.calls[near], asked), near)
+		return nil, missedf("%s; it is the nearest recorded call, calls/%d: ask as recorded, or record anew", differs(tool, p.calls[near], asked), near)
 	}
 	c := p.calls[found]
 	if match(tree(c.Arguments), asked, p.bound) {
@@ -276,7 +276,7 @@ func differs(tool string, c call, asked any) string {
 	if len(all) > most {
 		all = append(all[:most], fmt.Sprintf("and %d more", len(all)-most))
 	}
-	return fmt.Sprintf("%s differs in %s", tool, cmp.Or(strings.Join(all, ", "), "its secrets"))
+	return fmt.Sprintf("%s was not recorded: it differs in %s", tool, cmp.Or(strings.Join(all, ", "), "its secrets"))
 }
 
 // differences says where two values differ. A placeholder is no difference.

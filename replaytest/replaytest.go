@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -56,25 +57,26 @@ func Connect(t testing.TB, file string, o Options) *mcp.ClientSession {
 	if err != nil && (mode == "check" || !os.IsNotExist(err)) {
 		t.Log(err)
 	}
-	real, err := o.Real(t.Context())
+	server, err := o.Real(t.Context())
 	if err != nil {
 		t.Fatalf("replaytest: the real server: %v", err)
 	}
-	r := NewRecorder(file, func(text string) { t.Log("replaytest: " + text) })
+	written := file
+	if mode == "check" {
+		written = filepath.Join(t.TempDir(), "check.json")
+	}
+	r := NewRecorder(written, func(text string) { t.Log("replaytest: " + text) })
 	t.Cleanup(func() {
 		if before != nil {
 			for _, change := range before.changes(&r.recording) {
 				t.Error("replaytest: " + file + ": " + change)
 			}
 		}
-		if mode == "check" {
-			return
-		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	session := dial(t, o.Client, r.Transport(real))
+	session := dial(t, o.Client, r.Transport(server))
 	if _, err := session.ListTools(t.Context(), nil); err != nil { // the test may not list them
 		t.Fatalf("replaytest: the tools of the real server: %v", err)
 	}

@@ -135,7 +135,7 @@ func (s *secrets) text(text, clean string) string {
 	if jsontree.Likely(text) {
 		v, err := jsontree.Decode([]byte(clean))
 		if _, ok := v.(string); err == nil && !ok {
-			return string(s.merge(compact(json.RawMessage(text)), v))
+			return s.nested(text, v)
 		}
 	}
 	found := around(strings.Split(clean, redact.Mark)).FindStringSubmatch(text)
@@ -146,6 +146,26 @@ func (s *secrets) text(text, clean string) string {
 		clean = strings.Replace(clean, redact.Mark, s.number(secret), 1)
 	}
 	return clean
+}
+
+// nested is merge for JSON within a text, which keeps its white space if that is possible.
+func (s *secrets) nested(text string, clean any) string {
+	merged := s.merge(compact(json.RawMessage(text)), clean)
+	for secret := range s.numbers {
+		if name := s.number(secret); bytes.Contains(merged, []byte(name)) {
+			text = strings.ReplaceAll(text, inText(secret), name)
+		}
+	}
+	if jsontree.Same(tree([]byte(text)), tree(merged)) {
+		return text
+	}
+	return string(merged)
+}
+
+// inText is a text as it is within one of JSON.
+func inText(s string) string {
+	quoted := jsontree.Encode(s)
+	return quoted[1 : len(quoted)-1]
 }
 
 // around matches a text with something between its parts.
@@ -179,8 +199,7 @@ func (s *secrets) again(raw json.RawMessage) json.RawMessage {
 	for _, secret := range s.fresh {
 		for _, part := range append(strings.Fields(secret), secret) {
 			const least = 8 // what is shorter is everywhere
-			quoted := jsontree.Encode(part)
-			inner := []byte(quoted[1 : len(quoted)-1])
+			inner := []byte(inText(part))
 			if len(inner) < least || !bytes.Contains(raw, inner) {
 				continue
 			}

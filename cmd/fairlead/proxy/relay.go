@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 
@@ -24,7 +25,9 @@ func Relay(ctx context.Context, s Server, in io.Reader, out, stderr io.Writer, l
 	l, err := (&Proxy{log: log}).opener(s)(sink{
 		message: func(m *message, _ string) { back(m) },
 		failed:  func(id string, err error) { back((&message{ID: []byte(id)}).failTo(wireError(err))) },
-		ended:   func(err error) { stop(&UnreachableError{Server: s.Name, Err: err}) },
+		ended: func(err error) {
+			stop(fmt.Errorf("the server %q ended before its client did: %w%s", s.Name, err, s.Stderr.LastWords()))
+		},
 	})
 	if err != nil {
 		return &UnreachableError{Server: s.Name, Err: err}
@@ -47,14 +50,14 @@ func Relay(ctx context.Context, s Server, in io.Reader, out, stderr io.Writer, l
 	}()
 	select {
 	case <-gone:
-		l.close() // after which the server has answered what it had
-		w.finish(ctx)
-		return nil
 	case <-ctx.Done():
+		if err = context.Cause(ctx); errors.Is(err, context.Canceled) {
+			err = nil
+		}
 	}
-	l.close()
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	l.close() // after which the server has answered what it had
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+	defer cancel()
+	w.finish(late)
+	return err
 }
