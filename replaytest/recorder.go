@@ -182,8 +182,8 @@ func (r *Recorder) clean(place string, raw json.RawMessage, hide hiding, schema 
 		clean = r.secrets.again(clean)
 		r.secrets.fresh = nil
 	}
-	for _, at := range suspects(tree(clean), place) {
-		r.warn(at + " may hold a secret: a long random text was not recognized as one; look at it before you share the file")
+	for _, text := range suspects(clean) {
+		r.warn(fmt.Sprintf("%s may hold a secret: %d random characters that begin with %q; look at them before you share the file", place, len(text), text[:4]))
 	}
 	return clean, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
@@ -83,34 +84,28 @@ func parse(text []byte) (*Recording, error) {
 		return nil, members[0].Errorf("is %q, and this version of fairlead reads %q", version, format)
 	}
 	r := new(Recording)
+	readers := map[string]func(strictjson.Value) error{
+		"server": func(v strictjson.Value) error { r.server = compact(v.Raw()); return nil },
+		"tools":  r.readTools, "calls": r.readCalls,
+	}
 	for _, m := range members[1:] {
-		switch m.Name() {
-		case "server":
-			r.server = compact(m.Raw())
-		case "tools":
-			err = r.readTools(m)
-		case "calls":
-			err = r.readCalls(m)
-		default:
-			err = m.Errorf("is not a member of a recording")
+		read := readers[m.Name()]
+		if read == nil {
+			return nil, m.Errorf("is not a member of a recording")
 		}
-		if err != nil {
+		if err := read(m); err != nil {
 			return nil, err
 		}
+		delete(readers, m.Name())
 	}
-	for _, name := range []string{"server", "tools", "calls"} {
-		if !slices.ContainsFunc(members, func(m strictjson.Value) bool { return m.Name() == name }) {
-			return nil, root.Errorf("%q is missing", name)
-		}
+	for _, name := range slices.Sorted(maps.Keys(readers)) {
+		return nil, root.Errorf("%q is missing", name)
 	}
 	return r, nil
 }
 
 func (r *Recording) readTools(v strictjson.Value) error {
 	all, err := v.List("the tools")
-	if err != nil {
-		return err
-	}
 	seen := make(map[string]bool)
 	for _, tool := range all {
 		name := nameOf(tool.Raw())
@@ -120,30 +115,17 @@ func (r *Recording) readTools(v strictjson.Value) error {
 		seen[name] = true
 		r.tools = append(r.tools, compact(tool.Raw()))
 	}
-	return nil
+	return err
 }
 
 func (r *Recording) readCalls(v strictjson.Value) error {
 	all, err := v.List("the calls")
-	if err != nil {
-		return err
-	}
 	for _, one := range all {
-		members, err := one.Object("a call")
-		if err != nil {
-			return err
-		}
 		var c call
-		into := map[string]any{
-			"tool": &c.Tool, "arguments": &c.Arguments, "result": &c.Result, "error": &c.Error, "missing": &c.Missing, "milliseconds": &c.Milliseconds,
-		}
-		for _, m := range members {
-			if into[m.Name()] == nil {
-				return m.Errorf("is not a member of a call")
-			}
-			if err := json.Unmarshal(m.Raw(), into[m.Name()]); err != nil {
-				return m.Errorf("%w", err)
-			}
+		d := json.NewDecoder(bytes.NewReader(one.Raw()))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&c); err != nil {
+			return one.Errorf("%w", err)
 		}
 		if c.Arguments, err = canonical.AppendObject(nil, c.Arguments); err != nil {
 			return one.Errorf("its arguments: %w", err)
@@ -154,7 +136,7 @@ func (r *Recording) readCalls(v strictjson.Value) error {
 		c.Result, c.Error = compact(c.Result), compact(c.Error)
 		r.calls = append(r.calls, c)
 	}
-	return nil
+	return err
 }
 
 // compact returns JSON on one line; what is no JSON is returned as it is.

@@ -49,7 +49,7 @@ func (r *Recording) serve(rules Rules, missed func(error)) *mcp.Server {
 	server := mcp.NewServer(&about.ServerInfo, &mcp.ServerOptions{
 		Instructions: about.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
-	p := &player{Recording: r, rules: rules, reads: r.reads(rules.Trust), used: make([]bool, len(r.calls)), bound: make(map[string]string)}
+	p := &player{Recording: r, rules: rules, missed: missed, reads: r.reads(rules.Trust), used: make([]bool, len(r.calls)), bound: make(map[string]string)}
 	tools := append([]json.RawMessage{}, r.tools...)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -58,12 +58,7 @@ func (r *Recording) serve(rules Rules, missed func(error)) *mcp.Server {
 			case method == methodListTools:
 				return encoded(map[string]any{"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
 			case isCall && asked.Params != nil:
-				res, err := p.answer(asked.Params.Name, asked.Params.Arguments)
-				if m, is := err.(*missedError); is { //nolint:errorlint // it is ours
-					missed(m)
-					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: m.Error()}
-				}
-				return res, err
+				return p.answer(asked.Params.Name, asked.Params.Arguments)
 			}
 			return next(ctx, method, req)
 		}
@@ -112,37 +107,39 @@ func encoded(v any) (mcp.Result, error) {
 	return &result{text: text}, err
 }
 
-// A missedError is about a call that was not recorded.
-type missedError struct{ text string }
-
-func (e *missedError) Error() string { return "replay: " + e.text }
-
-func missedf(format string, args ...any) error { return &missedError{fmt.Sprintf(format, args...)} }
-
 // A player answers the calls of one session.
 type player struct {
 	*Recording
 
-	rules Rules
-	reads map[string]bool
+	rules  Rules
+	missed func(error)
+	reads  map[string]bool
 
 	mu    sync.Mutex
 	used  []bool
 	bound map[string]string // the JSON of what a client sent in place of a placeholder
 }
 
+// missedf returns the error of a call without a recorded answer.
+func (p *player) missedf(format string, args ...any) error {
+	err := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "replay: " + fmt.Sprintf(format, args...)}
+	p.missed(err)
+	return err
+}
+
 func (p *player) answer(tool string, arguments json.RawMessage) (mcp.Result, error) {
 	text, err := canonical.AppendObject(nil, arguments)
 	if err != nil {
-		return nil, missedf("the arguments of %s: %v", tool, err)
+		return nil, p.missedf("the arguments of %s: %v", tool, err)
 	}
 	asked, err := jsontree.Decode(text)
 	if err != nil {
-		return nil, missedf("the arguments of %s: %v", tool, err)
+		return nil, p.missedf("the arguments of %s: %v", tool, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last, found, next := -1, -1, -1 // of the tool, of the answer, of the writes
+	var bound map[string]string     // with the answer, nil for one that is simulated
 	for i, c := range p.calls {
 		if c.Tool != tool {
 			continue
@@ -154,36 +151,36 @@ func (p *player) answer(tool string, arguments json.RawMessage) (mcp.Result, err
 		if !p.reads[tool] && i != next || found >= 0 && !p.used[found] {
 			continue
 		}
-		if bound := maps.Clone(p.bound); match(tree(c.Arguments), asked, bound) {
-			found = i
+		if with := maps.Clone(p.bound); match(tree(c.Arguments), asked, with) {
+			found, bound = i, with
 		}
 	}
 	switch {
 	case last < 0:
-		return nil, missedf("no call of %s was recorded; record anew with one", tool)
+		return nil, p.missedf("no call of %s was recorded; record anew with one", tool)
 	case found >= 0:
 	case !p.reads[tool] && p.rules.SimulateWrites && p.calls[last].Result != nil:
 		found = last
 	case !p.reads[tool] && next < 0:
-		return nil, missedf("%s was called more often than recorded; record anew, or simulate writes", tool)
+		return nil, p.missedf("%s was called more often than recorded; record anew, or simulate writes", tool)
 	case !p.reads[tool]:
-		return nil, missedf("%s; it is the next recorded call of the tool, calls/%d: make the calls in the recorded order, or record anew",
+		return nil, p.missedf("%s; it is the next recorded call of the tool, calls/%d: make the calls in the recorded order, or record anew",
 			differs(tool, p.calls[next], asked), next)
 	default:
 		near := p.nearest(tool, asked)
-		return nil, missedf("%s; it is the nearest recorded call, calls/%d: ask as recorded, or record anew", differs(tool, p.calls[near], asked), near)
+		return nil, p.missedf("%s; it is the nearest recorded call, calls/%d: ask as recorded, or record anew", differs(tool, p.calls[near], asked), near)
 	}
 	c := p.calls[found]
-	if match(tree(c.Arguments), asked, p.bound) {
-		p.used[found] = true
+	if bound != nil {
+		p.used[found], p.bound = true, bound
 	}
 	switch {
 	case c.Missing != "":
-		return nil, missedf("calls/%d of %s has no answer in the recording: %s", found, tool, c.Missing)
+		return nil, p.missedf("calls/%d of %s has no answer in the recording: %s", found, tool, c.Missing)
 	case c.Error != nil:
 		var wire jsonrpc.Error
 		if err := json.Unmarshal(p.restore(c.Error), &wire); err != nil {
-			return nil, missedf("the error of calls/%d cannot be read: %v", found, err)
+			return nil, p.missedf("the error of calls/%d cannot be read: %v", found, err)
 		}
 		return nil, &wire
 	}
@@ -231,7 +228,7 @@ func match(recorded, asked any, bound map[string]string) bool {
 func bind(bound map[string]string, name string, v any) bool {
 	value := jsontree.Encode(v)
 	for other, known := range bound {
-		if (other == name) != (known == value) {
+		if (other == name) != (plain(known) == plain(value)) {
 			return false
 		}
 	}
@@ -239,14 +236,19 @@ func bind(bound map[string]string, name string, v any) bool {
 	return true
 }
 
+// plain returns the text of JSON that is one, so that a number and its text are the same secret.
+func plain(value string) string {
+	if text, ok := tree([]byte(value)).(string); ok {
+		return text
+	}
+	return value
+}
+
 // restore puts what the client sent in the place of a secret into an answer that repeats it.
 func (p *player) restore(answer json.RawMessage) json.RawMessage {
 	text := string(answer)
 	for name, value := range p.bound {
-		text = strings.ReplaceAll(text, strconv.Quote(name), value)
-		if strings.HasPrefix(value, `"`) {
-			text = strings.ReplaceAll(text, name, value[1:len(value)-1])
-		}
+		text = strings.ReplaceAll(strings.ReplaceAll(text, strconv.Quote(name), value), name, inText(plain(value)))
 	}
 	if !json.Valid([]byte(text)) {
 		return answer

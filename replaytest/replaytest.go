@@ -22,8 +22,8 @@ import (
 type Options struct {
 	Rules
 
-	// Real returns the way to the real server, over standard input and output or in memory. Nil means that the file is
-	// never recorded anew.
+	// Real returns the way to the real server; over HTTP, what it sends outside of calls does not arrive. Nil means that the
+	// file is never recorded anew.
 	Real func(context.Context) (mcp.Transport, error)
 	// Client connects; nil means one without options.
 	Client *mcp.Client
@@ -34,65 +34,65 @@ type Options struct {
 //
 // When the file is recorded anew, or checked, the session is with the real server, and a tool whose definition has changed
 // since fails the test.
-func Connect(t testing.TB, file string, o Options) *mcp.ClientSession {
-	t.Helper()
+func Connect(tb testing.TB, file string, o Options) *mcp.ClientSession {
+	tb.Helper()
 	mode := os.Getenv("FAIRLEAD_RECORD")
 	if mode == "" || o.Real == nil {
 		recorded, err := Load(file)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		theirs, ours := mcp.NewInMemoryTransports()
-		session, err := recorded.serve(o.Rules, func(err error) { t.Error(err) }).Connect(context.Background(), theirs, nil)
+		session, err := recorded.serve(o.Rules, func(err error) { tb.Error(err) }).Connect(context.Background(), theirs, nil)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
-		t.Cleanup(func() { _ = session.Close() })
-		return dial(t, o.Client, ours)
+		tb.Cleanup(func() { _ = session.Close() })
+		return dial(tb, o.Client, ours)
 	}
 	if mode != "1" && mode != "check" {
-		t.Fatalf("replaytest: FAIRLEAD_RECORD is %q; write 1 or check", mode)
+		tb.Fatalf("replaytest: FAIRLEAD_RECORD is %q; write 1 or check", mode)
 	}
 	before, err := Load(file)
 	if err != nil && (mode == "check" || !os.IsNotExist(err)) {
-		t.Log(err)
+		tb.Log(err)
 	}
-	server, err := o.Real(t.Context())
+	server, err := o.Real(tb.Context())
 	if err != nil {
-		t.Fatalf("replaytest: the real server: %v", err)
+		tb.Fatalf("replaytest: the real server: %v", err)
 	}
 	written := file
 	if mode == "check" {
-		written = filepath.Join(t.TempDir(), "check.json")
+		written = filepath.Join(tb.TempDir(), "check.json")
 	}
-	r := NewRecorder(written, func(text string) { t.Log("replaytest: " + text) })
-	t.Cleanup(func() {
+	r := NewRecorder(written, func(text string) { tb.Log("replaytest: " + text) })
+	tb.Cleanup(func() {
 		if before != nil {
 			for _, change := range before.changes(&r.recording) {
-				t.Error("replaytest: " + file + ": " + change)
+				tb.Error("replaytest: " + file + ": " + change)
 			}
 		}
 		if err := r.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
-	session := dial(t, o.Client, r.Transport(server))
-	if _, err := session.ListTools(t.Context(), nil); err != nil { // the test may not list them
-		t.Fatalf("replaytest: the tools of the real server: %v", err)
+	session := dial(tb, o.Client, r.Transport(server))
+	if _, err := session.ListTools(tb.Context(), nil); err != nil { // the test may not list them
+		tb.Fatalf("replaytest: the tools of the real server: %v", err)
 	}
 	return session
 }
 
-func dial(t testing.TB, client *mcp.Client, transport mcp.Transport) *mcp.ClientSession {
-	t.Helper()
+func dial(tb testing.TB, client *mcp.Client, transport mcp.Transport) *mcp.ClientSession {
+	tb.Helper()
 	if client == nil {
 		client = mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	}
-	session, err := client.Connect(t.Context(), transport, nil)
+	session, err := client.Connect(tb.Context(), transport, nil)
 	if err != nil {
-		t.Fatalf("replaytest: %v", err)
+		tb.Fatalf("replaytest: %v", err)
 	}
-	t.Cleanup(func() { _ = session.Close() })
+	tb.Cleanup(func() { _ = session.Close() })
 	return session
 }
 

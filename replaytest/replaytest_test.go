@@ -277,6 +277,11 @@ func TestSecretsAreNotInTheFile(t *testing.T) {
 			[]string{`"text": "{secret 1}"`, `"password": "{secret 1}"`},
 			[2]string{"say", `{"text":"other"}`}, "other",
 		},
+		"known only later, a number and a word of ours": {
+			[][2]string{{"say", `{"text":"x 73128 y", "id": 73128, "ids": 731289, "password":"` + planted + `"}`}, {"say", `{"pin":73128}`}, {"say", `{"token":"secret"}`}},
+			[]string{`"text": "x {secret 2} y"`, `"id": "{secret 2}"`, `"ids": 731289`, `"password": "{secret 1}"`, `"pin": "{secret 2}"`, `"token": "{secret 3}"`},
+			[2]string{"say", `{"text":"x 73128 y", "id": 73128, "ids": 731289, "password":"A"}`}, "x 73128 y",
+		},
 		"several": {
 			[][2]string{{"say", `{"password":"` + planted + `","token":"second-0ne","text":"` + planted + ` second-0ne"}`}},
 			[]string{`"password": "{secret 1}"`, `"token": "{secret 2}"`, `"text": "{secret 1} {secret 2}"`},
@@ -344,9 +349,9 @@ func TestWarnings(t *testing.T) {
 		{"say", `{"text":"` + picture + `"}`},
 		{"say", `{"text":"` + long + `"}`},
 	}...)
-	const suspect = " may hold a secret: a long random text was not recognized as one; look at it before you share the file"
+	const suspect = ` may hold a secret: 24 random characters that begin with "qP7v"; look at them before you share the file`
 	want := []string{
-		"calls/0/arguments/text" + suspect, "calls/0/result/content/0/text" + suspect,
+		"calls/0/arguments" + suspect, "calls/0/result" + suspect,
 		"calls/3/arguments is not recorded: 1310731 bytes are more than 1048576",
 	}
 	slices.Sort(warnings)
@@ -376,15 +381,15 @@ func TestLoadRefuses(t *testing.T) {
 		"no recording":    {`{"calls": []}`, `line 1: not a recording: its first member is not "format"`},
 		"another version": {strings.Replace(whole, "recording 1", "recording 2", 1), `line 2: "format": is "fairlead recording 2", and this version of fairlead reads "fairlead recording 1"`},
 		"unknown member":  {strings.Replace(whole, `"server":`, `"servers":`, 1), `"servers": is not a member of a recording`},
-		"of a call":       {strings.Replace(whole, `"milliseconds":`, `"seconds":`, 1), `"calls": "0": "seconds": is not a member of a call`},
+		"of a call":       {strings.Replace(whole, `"milliseconds":`, `"seconds":`, 1), `"calls": "0": json: unknown field "seconds"`},
 		"twice":           {strings.Replace(whole, `"tools": [`, `"calls": [], "tools": [`, 1), `"calls": is given twice`},
 		"two servers":     {whole + whole, "there is more after its end"},
 		"two tools":       {strings.Replace(whole, `"name": "list_notes"`, `"name": "get_note"`, 1), `a second tool is called "get_note"`},
 		"without calls":   {`{"format": "fairlead recording 1", "server": {}, "tools": []}`, `"calls" is missing`},
 		"no answer":       {strings.Replace(whole, `"result": {`, `"error": null, "result": {`, 1), "one of result, error and missing"},
-		"another kind":    {strings.Replace(whole, `"arguments": {`, `"arguments": 1, "x": {`, 1), `is not a member of a call`},
+		"another kind":    {strings.Replace(whole, `"arguments": {`, `"arguments": 1, "x": {`, 1), `json: unknown field "x"`},
 		"no arguments":    {strings.Replace(whole, "\"id\": 1", "\"id\": 1, \"ID\": 2", 1), "differ only in case"},
-		"not of its kind": {strings.Replace(whole, `"tool": "get_note"`, `"tool": 7`, 1), `"tool": json: cannot unmarshal number`},
+		"not of its kind": {strings.Replace(whole, `"tool": "get_note"`, `"tool": 7`, 1), `json: cannot unmarshal number`},
 		"a list of calls": {strings.Replace(whole, `"calls": [`, `"calls": 7, "x": [`, 1), "the calls must be a list"},
 		"text after it":   {whole + "x", "there is more after its end"},
 		"not valid JSON":  {strings.Replace(whole, `"id": 1`, `"id": `, 1), "not valid JSON: invalid character"},

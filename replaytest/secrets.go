@@ -1,20 +1,18 @@
 package replaytest
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/jsontree"
-	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/fairlead-go/fairlead/redact"
 )
 
@@ -36,23 +34,18 @@ type hiding func(raw []byte, schema any) json.RawMessage
 
 // clean returns a value without its secrets, otherwise as it was written.
 func (s *secrets) clean(raw json.RawMessage, hide hiding, schema any) (json.RawMessage, error) {
-	v, err := jsontree.Decode(raw)
-	if err != nil {
+	if _, err := canonical.Append(nil, raw); err != nil {
 		return nil, err
 	}
-	seen := []byte(jsontree.Encode(eachText(v, func(text string) string {
-		if isMedia(text) {
-			return "" // merge leaves it as it is
-		}
-		return text
-	})))
+	seen := []byte(jsontree.Encode(withoutMedia(tree(raw))))
 	if len(seen) > maxValue {
 		return nil, fmt.Errorf("%d bytes are more than %d", len(seen), maxValue)
 	}
-	if v, err = jsontree.Decode(hide(seen, schema)); err != nil {
+	hidden, err := jsontree.Decode(hide(seen, schema))
+	if err != nil {
 		return nil, err
 	}
-	return s.merge(compact(raw), v), nil
+	return json.RawMessage(s.within(string(compact(raw)), hidden)), nil
 }
 
 // texts is a hiding by the texts alone, for a definition: the schema of a member called "password" is no secret.
@@ -60,7 +53,20 @@ func (s *secrets) texts(raw []byte, _ any) json.RawMessage {
 	return json.RawMessage(jsontree.Encode(eachText(tree(raw), s.Text)))
 }
 
-// eachText replaces the texts in v, which it writes into.
+// withoutMedia empties pictures, sounds and other files of a known format, in which no text is looked for.
+func withoutMedia(v any) any {
+	return eachText(v, func(text string) string {
+		const least = 512 // bytes
+		data, err := base64.StdEncoding.DecodeString(text)
+		kind := http.DetectContentType(data)
+		if err != nil || len(data) < least || kind == "application/octet-stream" || strings.HasPrefix(kind, "text/") {
+			return text
+		}
+		return ""
+	})
+}
+
+// eachText replaces the texts in v, which it writes into, and a number by a mark.
 func eachText(v any, by func(string) string) any {
 	switch v := v.(type) {
 	case []any:
@@ -71,101 +77,77 @@ func eachText(v any, by func(string) string) any {
 		for name := range v {
 			v[name] = eachText(v[name], by)
 		}
+	case json.Number:
+		if by(string(v)) == redact.Mark {
+			return redact.Mark
+		}
 	case string:
 		return by(v)
 	}
 	return v
 }
 
-// isMedia reports whether a text is a picture, a sound or another file of a known format.
-func isMedia(text string) bool {
-	const least = 512 // bytes
-	data, err := base64.StdEncoding.DecodeString(text)
-	kind := http.DetectContentType(data)
-	return err == nil && len(data) >= least && kind != "application/octet-stream" && !strings.HasPrefix(kind, "text/")
+// within returns JSON with placeholders where hidden, the same value after redaction, has marks. Its members keep their
+// order, and it keeps its white space, if that is possible.
+func (s *secrets) within(text string, hidden any) string {
+	masked := s.mask(tree([]byte(text)), hidden)
+	whole := jsontree.Encode(masked)
+	_, err := canonical.Append(nil, []byte(text))
+	known := slices.SortedFunc(maps.Keys(s.numbers), func(a, b string) int { return len(b) - len(a) })
+	for _, secret := range known {
+		if name := s.number(secret); strings.Contains(whole, name) {
+			text = strings.ReplaceAll(text, inText(secret), name)
+		}
+	}
+	if err == nil && jsontree.Same(tree([]byte(text)), masked) {
+		return text
+	}
+	return whole
 }
 
-// merge writes raw with placeholders where clean, the same value after redaction, has marks.
-func (s *secrets) merge(raw json.RawMessage, clean any) json.RawMessage {
-	b := []byte{raw[0]}
-	switch clean := clean.(type) {
+// mask returns a value with placeholders.
+func (s *secrets) mask(v, hidden any) any {
+	switch hidden := hidden.(type) {
 	case map[string]any:
-		members, _ := strictjson.Members(raw)
-		same := len(members) == len(clean) // and no name is given twice or has a secret
-		for i, m := range members {
-			value, there := clean[m.Name]
-			if same = same && there; i > 0 {
-				b = append(b, ',')
+		if v, ok := v.(map[string]any); ok && slices.Equal(slices.Sorted(maps.Keys(v)), slices.Sorted(maps.Keys(hidden))) {
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				v[name] = s.mask(v[name], hidden[name])
 			}
-			b = append(append(append(b, jsontree.Encode(m.Name)...), ':'), s.merge(m.Value, value)...)
-		}
-		if same {
-			return append(b, '}')
+			return v
 		}
 	case []any:
-		var items []json.RawMessage
-		if json.Unmarshal(raw, &items) == nil && len(items) == len(clean) {
-			for i, item := range items {
-				if i > 0 {
-					b = append(b, ',')
-				}
-				b = append(b, s.merge(item, clean[i])...)
+		if v, ok := v.([]any); ok && len(v) == len(hidden) {
+			for i := range v {
+				v[i] = s.mask(v[i], hidden[i])
 			}
-			return append(b, ']')
+			return v
 		}
 	case string:
-		var text string
-		if json.Unmarshal(raw, &text) == nil {
-			if masked := s.text(text, clean); masked != text {
-				return json.RawMessage(jsontree.Encode(masked))
-			}
-			return raw
+		if text, ok := v.(string); ok {
+			return s.text(text, hidden)
 		}
 	default:
-		return raw
+		return v
 	}
-	return json.RawMessage(jsontree.Encode(s.number(string(raw))))
+	return s.number(jsontree.Encode(v))
 }
 
 // text returns a text with a placeholder for each mark in what was made of it.
-func (s *secrets) text(text, clean string) string {
-	if !strings.Contains(clean, redact.Mark) {
+func (s *secrets) text(text, hidden string) string {
+	if !strings.Contains(hidden, redact.Mark) {
 		return text // at most JSON within it is written differently
 	}
-	if jsontree.Likely(text) {
-		v, err := jsontree.Decode([]byte(clean))
-		if _, ok := v.(string); err == nil && !ok {
-			return s.nested(text, v)
-		}
+	if v, err := jsontree.Decode([]byte(hidden)); err == nil && jsontree.Likely(text) {
+		return s.within(text, v)
 	}
-	found := around(strings.Split(clean, redact.Mark)).FindStringSubmatch(text)
+	found := around(strings.Split(hidden, redact.Mark)).FindStringSubmatch(text)
 	if found == nil {
 		return s.number(text)
 	}
 	for _, secret := range found[1:] {
-		clean = strings.Replace(clean, redact.Mark, s.number(secret), 1)
+		hidden = strings.Replace(hidden, redact.Mark, s.number(secret), 1)
 	}
-	return clean
-}
-
-// nested is merge for JSON within a text, which keeps its white space if that is possible.
-func (s *secrets) nested(text string, clean any) string {
-	merged := s.merge(compact(json.RawMessage(text)), clean)
-	for secret := range s.numbers {
-		if name := s.number(secret); bytes.Contains(merged, []byte(name)) {
-			text = strings.ReplaceAll(text, inText(secret), name)
-		}
-	}
-	if jsontree.Same(tree([]byte(text)), tree(merged)) {
-		return text
-	}
-	return string(merged)
-}
-
-// inText is a text as it is within one of JSON.
-func inText(s string) string {
-	quoted := jsontree.Encode(s)
-	return quoted[1 : len(quoted)-1]
+	return hidden
 }
 
 // around matches a text with something between its parts.
@@ -174,6 +156,12 @@ func around(parts []string) *regexp.Regexp {
 		parts[i] = regexp.QuoteMeta(parts[i])
 	}
 	return regexp.MustCompile(`^(?s:` + strings.Join(parts, `(.+?)`) + `)$`)
+}
+
+// inText is a text as it is within one of JSON.
+func inText(s string) string {
+	quoted := jsontree.Encode(s)
+	return quoted[1 : len(quoted)-1]
 }
 
 // number returns the placeholder of a secret, with the quotes around it.
@@ -196,19 +184,28 @@ func (s *secrets) number(secret string) string {
 
 // again takes what was found since then out of a value that is clean otherwise.
 func (s *secrets) again(raw json.RawMessage) json.RawMessage {
+	const ours = "secret" // of the placeholders
+	var parts []string
 	for _, secret := range s.fresh {
 		for _, part := range append(strings.Fields(secret), secret) {
-			const least = 8 // what is shorter is everywhere
-			inner := []byte(inText(part))
-			if len(inner) < least || !bytes.Contains(raw, inner) {
-				continue
+			least := 8 // bytes, as of package redact: what is shorter is everywhere
+			if part == secret {
+				least = 4
 			}
-			if raw = bytes.ReplaceAll(raw, inner, []byte(s.number(part))); !json.Valid(raw) { // it was a number
-				return json.RawMessage(jsontree.Encode(s.number(string(raw))))
+			if len(part) >= least && !strings.Contains(ours, part) && strings.Contains(string(raw), inText(part)) {
+				parts = append(parts, part)
 			}
 		}
 	}
-	return raw
+	if parts == nil {
+		return raw
+	}
+	return json.RawMessage(s.within(string(raw), eachText(tree(raw), func(text string) string {
+		for _, part := range parts {
+			text = strings.ReplaceAll(text, part, redact.Mark)
+		}
+		return text
+	})))
 }
 
 var (
@@ -216,38 +213,18 @@ var (
 	uuid  = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
 
-// suspects returns the places in a clean value where something looks random, as a secret does.
-func suspects(v any, at string) (places []string) {
-	switch v := v.(type) {
-	case []any:
-		for i, item := range v {
-			places = append(places, suspects(item, fmt.Sprintf("%s/%d", at, i))...)
+// suspects returns what looks random in a clean value, as a secret does.
+func suspects(clean json.RawMessage) []string {
+	all := token.FindAllString(jsontree.Encode(withoutMedia(tree(clean))), -1)
+	return slices.DeleteFunc(all, func(token string) bool {
+		different, turns, last := make(map[rune]bool), 0, 'a'
+		for _, c := range token {
+			if different[c] = true; (c <= '9') != (last <= '9') {
+				turns++
+			}
+			last = c
 		}
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			places = append(places, suspects(v[name], at+"/"+name)...)
-		}
-	case string:
-		if slices.ContainsFunc(token.FindAllString(v, -1), random) && !isMedia(v) {
-			places = append(places, at)
-		}
-	}
-	return places
-}
-
-// random reports whether letters and digits take turns in a token, and few of them are alike.
-func random(token string) bool {
-	count, turns, last := make(map[rune]float64), 0, 'a'
-	digit := func(c rune) bool { return '0' <= c && c <= '9' }
-	for _, c := range token {
-		if count[c]++; digit(c) != digit(last) {
-			turns++
-		}
-		last = c
-	}
-	bits, all := 0.0, float64(len(token))
-	for _, n := range count {
-		bits -= n / all * math.Log2(n/all)
-	}
-	return bits >= 3.2 && turns > len(token)/8 && !uuid.MatchString(token)
+		const enough = 10
+		return len(different) < enough || turns <= len(token)/8 || uuid.MatchString(token)
+	})
 }
