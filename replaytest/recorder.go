@@ -179,7 +179,6 @@ func (r *Recorder) clean(place string, raw json.RawMessage, hide hiding, schema 
 			c := &rec.calls[i]
 			c.Arguments, c.Result, c.Error = r.secrets.again(c.Arguments), r.secrets.again(c.Result), r.secrets.again(c.Error)
 		}
-		clean = r.secrets.again(clean)
 		r.secrets.fresh = nil
 	}
 	for _, text := range suspects(clean) {

@@ -82,6 +82,7 @@ func (r *Recording) reads(trust bool) map[string]bool {
 		}
 		_ = json.Unmarshal(r.tools[i], &written)                        // none then
 		declared, _ := annotation.FromRaw(defs[i], written.Annotations) // what can be read of them
+		declared = declared.Attribute(annotation.Declared, "")
 		switch {
 		case trust:
 			a = annotation.Merge(a, declared)

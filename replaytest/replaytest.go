@@ -1,6 +1,6 @@
 // Package replaytest records what an MCP server answers in one session, in a file without secrets that is reviewed like
 // code, and answers from that file, so that a test needs no server. Tests use [Connect]; the commands fairlead record and
-// fairlead replay are made of the rest.
+// fairlead replay are made of the rest. Resources and prompts are not recorded.
 //
 // A test records anew with FAIRLEAD_RECORD=1 in its environment, and compares the tools of the real server with the
 // recorded ones with FAIRLEAD_RECORD=check. This is not a flag, since a package under test may have one called -update.

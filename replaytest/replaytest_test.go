@@ -114,8 +114,10 @@ func record(t *testing.T, server *mcp.Server, version string, calls ...[2]string
 	file = filepath.Join(t.TempDir(), "session.json")
 	r := replaytest.NewRecorder(file, func(text string) { warnings = append(warnings, text) })
 	session := mcptest.Dial(t, nil, r.Transport(mcptest.MemoryTransport(t, server)), version)
-	if _, err := session.ListTools(t.Context(), nil); err != nil {
-		t.Fatal(err)
+	for range 2 { // the last list counts
+		if _, err := session.ListTools(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, c := range calls {
 		answers = append(answers, text(t, session, c[0], c[1]))
@@ -207,6 +209,7 @@ func TestReadsByArgumentsAndWritesInOrder(t *testing.T) {
 			{`list_notes {"of":"bob","most":10}`, "error: calling \"tools/call\": replay: list_notes was not recorded: it differs in /of: recorded \"ada\", now \"bob\"; it is the nearest recorded call, calls/0: ask as recorded, or record anew"},
 			{`get_note {"id":1,"raw":true}`, "error: calling \"tools/call\": replay: get_note was not recorded: it differs in /raw: not recorded, now true; it is the nearest recorded call, calls/4: ask as recorded, or record anew"},
 			{`get_note {}`, "error: calling \"tools/call\": replay: get_note was not recorded: it differs in /id: recorded 1, now absent; it is the nearest recorded call, calls/4: ask as recorded, or record anew"},
+			{`get_note {"id":2,"password":"A-secret-of-today"}`, "error: calling \"tools/call\": replay: get_note was not recorded: it differs in /password: not recorded, now \"[redacted]\"; it is the nearest recorded call, calls/5: ask as recorded, or record anew"},
 			{`say {}`, "error: calling \"tools/call\": replay: no call of say was recorded; record anew with one"},
 		}},
 		"writes": {calls: [][2]string{
@@ -249,6 +252,14 @@ func TestTrust(t *testing.T) {
 		if (got == `{"id":2}`) != want {
 			t.Errorf("with trust %v the second call comes first: %s", trust, got)
 		}
+	}
+	server, yes := mcptest.New(), true
+	tool = mcptest.Tool("get_note", "")
+	tool.Annotations = &mcp.ToolAnnotations{DestructiveHint: &yes}
+	mcptest.Add(server, tool, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) { return mcptest.Text("done"), nil })
+	file, _, _ = record(t, server, "", [2]string{"get_note", `{"id":1}`}, [2]string{"get_note", `{"id":2}`})
+	if got := text(t, replay(t, file, "", replaytest.Rules{}), "get_note", `{"id":2}`); got == "done" {
+		t.Error("what declares itself destructive is answered in any order")
 	}
 }
 
@@ -320,19 +331,71 @@ func TestSecretsAreNotInTheFile(t *testing.T) {
 	}
 }
 
+// What a server sends is recorded without its secrets, whatever it is, and a definition is not taken for one.
+func TestSecretsOfTheServer(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "session.json")
+	var warnings []string
+	r := replaytest.NewRecorder(file, func(text string) { warnings = append(warnings, text) })
+	id := 0
+	for _, c := range [][3]string{
+		{"initialize", `{}`, `"result":{"protocolVersion":"2025-11-25","serverInfo":{"name":"x","version":"1"},"instructions":"token=Tr0ub4dor-and-0"}`},
+		{"tools/list", `{}`, `"result":{"tools":[{"name":"get","description":"token=Tr0ub4dor-and-1","inputSchema":{"type":"object","properties":{"password":{"type":"string"},
+			"pin code":{"type":"string"},"of":{"type":"string","writeOnly":true}}}}]}`},
+		{"tools/call", `{"name":"get","arguments":{"of":"Tr0ub4dor-and-2"}}`, `"result":{"content":[],"structuredContent":{"z":1,"password":"Tr0ub4dor-and-3","a":1.50}}`},
+		{"tools/call", `{"name":"get"}`, `"error":{"code":-32000,"message":"no","data":{"token":"Tr0ub4dor-and-4"}}`},
+		{"tools/call", `{"name":"get"}`, `"result":{"content":[],"structuredContent":{"password":"Tr0ub4dor-and-5","password":"other-than-5"}}`},
+		{"tools/call", `{"name":"get"}`, `"result":{"content":[{"type":"text","text":"{\"password\":\"Tr0ub4dor-and-6\",\"password\":\"other-than-6\"}"}]}`},
+		{"tools/call", `{"name":"get"}`, `"result":{"content":[],"structuredContent":{"names":{"ghp_16C7e42F292c6912E7710c838347Ae178B4a":1}}}`},
+		{"tools/call", `{"name":"get"}`, `"result":{"content":[{"type":"text","text":"` + strings.Repeat("word ", 1<<18) + `"}]}`},
+	} {
+		id++
+		r.Sent(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, c[0], c[1]))
+		r.Received(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,%s}`, id, c[2]))
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	written := read(t, file)
+	if strings.Contains(written, "Tr0ub4dor-") || strings.Contains(written, "ghp_") || strings.Contains(written, "other-than") {
+		t.Error("a secret is in the file")
+	}
+	for _, want := range []string{
+		`"instructions": "token={secret 1}"`, `"description": "token={secret 2}"`, "\"password\": {\n            \"type\"", `"of": "{secret 3}"`,
+		"\"z\": 1,\n          \"password\": \"{secret 4}\",\n          \"a\": 1.50", `"names": "{secret`,
+		"its answer is not recorded: 13107", `"missing": "its answer is not recorded: the member \"password\" is given twice`,
+	} {
+		if !strings.Contains(written, want) {
+			t.Errorf("%s is not in the file", want)
+		}
+	}
+	if len(warnings) != 2 {
+		t.Errorf("the warnings are %q", warnings)
+	}
+	if t.Failed() {
+		t.Log(written)
+	}
+}
+
 // The same client has the same answers with its own secrets, and none with those of another call.
 func TestSecretsOfCallsAreKeptApart(t *testing.T) {
 	t.Parallel()
 	file, _, _ := record(t, notes(), "", [][2]string{
 		{"get_note", `{"id":1,"password":"first-secret"}`}, {"add_note", `{"text":"of the second"}`}, {"get_note", `{"id":2,"password":"other-secret"}`},
-		{"get_note", `{"id":2,"password":"first-secret"}`},
+		{"get_note", `{"id":2,"password":"first-secret"}`}, {"list_notes", `{"password":"first-secret"}`}, {"add_note", `{"text":"x"}`},
+		{"list_notes", `{"password":"third-secret"}`},
 	}...)
 	session := replay(t, file, "", replaytest.Rules{})
 	for _, c := range [][2]string{
 		{`{"id":1,"password":"A"}`, "buy milk"}, {`{"id":2,"password":"B"}`, "of the second"}, {`{"id":2,"password":"A"}`, "of the second"},
 		{`{"id":1,"password":"B"}`, "it differs in its secrets; it is the nearest"},
+		{`{"password":"A"}`, "buy milk, of the second"}, {`{"password":"A"}`, "buy milk, of the second"}, {`{"password":"C"}`, "buy milk, of the second, x"},
 	} {
-		if got := text(t, session, "get_note", c[0]); !strings.Contains(got, c[1]) {
+		tool := "get_note"
+		if !strings.Contains(c[0], "id") {
+			tool = "list_notes"
+		}
+		if got := text(t, session, tool, c[0]); got != c[1] && !(strings.HasPrefix(got, "error") && strings.Contains(got, c[1])) {
 			t.Errorf("%s is %s, want %s", c[0], got, c[1])
 		}
 	}
@@ -340,8 +403,13 @@ func TestSecretsOfCallsAreKeptApart(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	t.Parallel()
+	noise := make([]byte, 2<<20)
+	for i, x := 0, uint32(1); i < len(noise); i++ {
+		x = x*1664525 + 1013904223
+		noise[i] = byte(x >> 24)
+	}
 	random := "qP7vX2mK9sL4tR8wZ1nB6cD3"
-	picture := base64.StdEncoding.EncodeToString(append([]byte("\x89PNG\x0D\x0A\x1A\x0A"), make([]byte, 2<<20)...))
+	picture := base64.StdEncoding.EncodeToString(append([]byte("\x89PNG\x0D\x0A\x1A\x0A"), noise...))
 	long := strings.Repeat("word ", 1<<18)
 	file, _, warnings := record(t, notes(), "", [][2]string{
 		{"say", `{"text":"see ` + random + `"}`},
@@ -376,23 +444,25 @@ func TestLoadRefuses(t *testing.T) {
 	file, _, _ := record(t, notes(), "", [2]string{"get_note", `{"id":1}`})
 	whole := read(t, file)
 	for name, c := range map[string]struct{ text, want string }{
-		"cut":             {whole[:len(whole)/2], "not valid JSON: unexpected E"},
-		"empty":           {"", "line 1: not valid JSON"},
-		"no recording":    {`{"calls": []}`, `line 1: not a recording: its first member is not "format"`},
-		"another version": {strings.Replace(whole, "recording 1", "recording 2", 1), `line 2: "format": is "fairlead recording 2", and this version of fairlead reads "fairlead recording 1"`},
-		"unknown member":  {strings.Replace(whole, `"server":`, `"servers":`, 1), `"servers": is not a member of a recording`},
-		"of a call":       {strings.Replace(whole, `"milliseconds":`, `"seconds":`, 1), `"calls": "0": json: unknown field "seconds"`},
-		"twice":           {strings.Replace(whole, `"tools": [`, `"calls": [], "tools": [`, 1), `"calls": is given twice`},
-		"two servers":     {whole + whole, "there is more after its end"},
-		"two tools":       {strings.Replace(whole, `"name": "list_notes"`, `"name": "get_note"`, 1), `a second tool is called "get_note"`},
-		"without calls":   {`{"format": "fairlead recording 1", "server": {}, "tools": []}`, `"calls" is missing`},
-		"no answer":       {strings.Replace(whole, `"result": {`, `"error": null, "result": {`, 1), "one of result, error and missing"},
-		"another kind":    {strings.Replace(whole, `"arguments": {`, `"arguments": 1, "x": {`, 1), `json: unknown field "x"`},
-		"no arguments":    {strings.Replace(whole, "\"id\": 1", "\"id\": 1, \"ID\": 2", 1), "differ only in case"},
-		"not of its kind": {strings.Replace(whole, `"tool": "get_note"`, `"tool": 7`, 1), `json: cannot unmarshal number`},
-		"a list of calls": {strings.Replace(whole, `"calls": [`, `"calls": 7, "x": [`, 1), "the calls must be a list"},
-		"text after it":   {whole + "x", "there is more after its end"},
-		"not valid JSON":  {strings.Replace(whole, `"id": 1`, `"id": `, 1), "not valid JSON: invalid character"},
+		"cut":              {whole[:len(whole)/2], "not valid JSON: unexpected E"},
+		"empty":            {"", "line 1: not valid JSON"},
+		"no recording":     {`{"calls": []}`, `line 1: not a recording: its first member is not "format"`},
+		"format not first": {strings.Replace(strings.Replace(whole, "\"format\": \"fairlead recording 1\",", "", 1), `"calls": [`, `"format": "fairlead recording 1", "calls": [`, 1), "its first member is not"},
+		"another name":     {strings.Replace(whole, `"format":`, `"kind":`, 1), "its first member is not"},
+		"another version":  {strings.Replace(whole, "recording 1", "recording 2", 1), `line 2: "format": is "fairlead recording 2", and this version of fairlead reads "fairlead recording 1"`},
+		"unknown member":   {strings.Replace(whole, `"server":`, `"servers":`, 1), `"servers": is not a member of a recording`},
+		"of a call":        {strings.Replace(whole, `"milliseconds":`, `"seconds":`, 1), `"calls": "0": json: unknown field "seconds"`},
+		"twice":            {strings.Replace(whole, `"tools": [`, `"calls": [], "tools": [`, 1), `"calls": is given twice`},
+		"two servers":      {whole + whole, "there is more after its end"},
+		"two tools":        {strings.Replace(whole, `"name": "list_notes"`, `"name": "get_note"`, 1), `a second tool is called "get_note"`},
+		"without calls":    {`{"format": "fairlead recording 1", "server": {}, "tools": []}`, `"calls" is missing`},
+		"no answer":        {strings.Replace(whole, `"result": {`, `"error": null, "result": {`, 1), "one of result, error and missing"},
+		"another kind":     {strings.Replace(whole, `"arguments": {`, `"arguments": 1, "x": {`, 1), `json: unknown field "x"`},
+		"no arguments":     {strings.Replace(whole, "\"id\": 1", "\"id\": 1, \"ID\": 2", 1), "differ only in case"},
+		"not of its kind":  {strings.Replace(whole, `"tool": "get_note"`, `"tool": 7`, 1), `json: cannot unmarshal number`},
+		"a list of calls":  {strings.Replace(whole, `"calls": [`, `"calls": 7, "x": [`, 1), "the calls must be a list"},
+		"text after it":    {whole + "x", "there is more after its end"},
+		"not valid JSON":   {strings.Replace(whole, `"id": 1`, `"id": `, 1), "not valid JSON: invalid character"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

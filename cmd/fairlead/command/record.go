@@ -69,7 +69,8 @@ func replayCommand() *cobra.Command {
 		Short: "Serve MCP from a recorded session, without its server",
 		Long: `Serves MCP on standard input and output from a file of fairlead record. A read is
 answered by its arguments; other calls must come in the recorded order of their tool. A
-call that was not recorded is an error that names the nearest one that was.`,
+call that was not recorded is an error that names the nearest one that was. There are
+no resources and prompts.`,
 		Example: `  fairlead replay session.json`,
 		Args:    needs("FILE", true),
 		RunE: func(cmd *cobra.Command, args []string) error {
