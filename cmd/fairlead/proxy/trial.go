@@ -1,0 +1,154 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
+	"github.com/fairlead-go/fairlead/flow"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Fate is what is done with a call.
+type Fate int
+
+// The fates, in the order of strictness.
+const (
+	Allowed Fate = iota // it is made without a question
+	Asked               // a person is asked first
+	Refused             // it is neither made nor asked about
+)
+
+// A Trial runs recorded calls through the chain of a policy. Nothing is sent, and nobody is asked. What depends on
+// other calls is left out: limits, budget, cache, retries and standing approvals of a store.
+type Trial struct {
+	policy *policy.Policy
+	sets   map[annotation.Safety]*set // a tool can have calls of several classes
+	fate   Fate                       // of the call under way
+}
+
+// NewTrial returns a trial of a policy with the tools of the calls, which are tools of their classes, unless the
+// policy itself classifies them.
+func NewTrial(p *policy.Policy, calls []audit.Record) (*Trial, error) {
+	still := *p
+	still.Limits.PerMinute, still.Limits.Servers, still.Budget, still.Cache, still.OutputLimit = 0, nil, nil, nil, 0
+	t := &Trial{policy: p, sets: make(map[annotation.Safety]*set)}
+	tools := make(map[annotation.Safety]map[string][]*mcp.Tool)
+	var servers []Server
+	for _, c := range calls {
+		class := classOf(c)
+		if tools[class] == nil {
+			tools[class] = make(map[string][]*mcp.Tool)
+		}
+		if !slices.ContainsFunc(servers, func(s Server) bool { return s.Name == c.Server }) {
+			servers = append(servers, Server{Name: c.Server})
+		}
+		if of := tools[class][c.Server]; !slices.ContainsFunc(of, func(tool *mcp.Tool) bool { return tool.Name == c.Tool }) {
+			tools[class][c.Server] = append(of, recorded(c.Tool, class))
+		}
+	}
+	if len(servers) == 0 {
+		return nil, errors.New("the record has no calls")
+	}
+	proxy, err := New(Options{
+		Servers: servers, Policy: func() *policy.Policy { return &still }, Trust: true,
+		Audit: audit.SinkFunc(func(context.Context, audit.Record) error { return nil }),
+		Confirm: hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+			t.fate = Asked
+			return hitl.Decision{}, errTried
+		}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	made := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+		t.fate = Allowed
+		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
+	})
+	for class, of := range tools {
+		if t.sets[class], err = proxy.plan().newSet(); err != nil {
+			return nil, err
+		}
+		for server, all := range of {
+			if err := t.sets[class].catalog.AddTools(server, made, all...); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return t, nil
+}
+
+var errTried = errors.New("proxy: the call was only tried")
+
+// classOf is the class of a recorded call; one that is not known is Unknown.
+func classOf(r audit.Record) (class annotation.Safety) {
+	_ = class.UnmarshalText([]byte(r.Class))
+	return class
+}
+
+// recorded is a tool that declares a class.
+func recorded(name string, class annotation.Safety) *mcp.Tool {
+	tool := &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}
+	var a annotation.Annotations
+	switch class {
+	case annotation.Safe:
+		a = annotation.Annotations{ReadOnly: annotation.Yes, Destructive: annotation.No, RequiresConfirmation: annotation.No}
+	case annotation.Moderate:
+		a = annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.No, RequiresConfirmation: annotation.No}
+	case annotation.Dangerous:
+		a = annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.Yes}
+	default:
+		return tool // its name may make it less strict, see Try
+	}
+	return annotation.Declare(tool, a)
+}
+
+// Try returns what is done with one of the calls, which has no arguments if they were not recorded.
+func (t *Trial) Try(ctx context.Context, r audit.Record) (Fate, error) {
+	class := classOf(r)
+	tool, err := t.sets[class].catalog.Find(r.Server + "/" + r.Tool)
+	if err != nil {
+		return 0, fmt.Errorf("%s/%s: %w", r.Server, r.Tool, err)
+	}
+	if by := tool.Annotations.SourceOf(annotation.ReadOnlyHint); class == annotation.Unknown && !tool.Safety().MustConfirm() && by == annotation.Inferred || t.held(r) {
+		raised := *tool
+		raised.Annotations = annotation.Raise(tool.Annotations, annotation.Annotations{RequiresConfirmation: annotation.Yes}.Attribute(annotation.Resolved, "the record"))
+		tool = &raised
+	}
+	t.fate = Refused
+	_, _ = t.sets[class].caller.CallTool(ctx, middleware.Call{Tool: tool, Arguments: Arguments(r)}) // the fate says it
+	if t.fate == Allowed && t.held(r) {
+		return Asked, nil // which no rule answers, see policy.Confirmer
+	}
+	return t.fate, nil
+}
+
+// Arguments returns the arguments of a recorded call, nil if they were not recorded.
+func Arguments(r audit.Record) json.RawMessage {
+	if !strings.HasPrefix(string(r.Arguments), "{") {
+		return nil
+	}
+	return r.Arguments
+}
+
+// Repeated reports whether a decision is that a person is asked about a call since it may have happened before.
+func Repeated(d audit.Decision) bool { return d.Stage == "doubt" && d.What == "repeated" }
+
+// held reports whether a call is asked about whatever a rule allows: it was in doubt, or an argument had an
+// untrusted source that the policy does not trust either.
+func (t *Trial) held(r audit.Record) bool {
+	return slices.ContainsFunc(r.Decisions, Repeated) ||
+		slices.ContainsFunc(r.Sources, func(s audit.Source) bool {
+			server, tool, _ := strings.Cut(s.Tool, "/")
+			return s.Rule != "" && !slices.Contains(t.policy.FlowOff, flow.Rule(s.Rule)) &&
+				!slices.ContainsFunc(t.policy.Trusted, func(p policy.Pattern) bool { return p.Matches(server, tool) })
+		})
+}
