@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,6 +24,9 @@ var byPolicy = regexp.MustCompile(`:\d+$|^read-only$`)
 // before returns what was done with a call when it was recorded, or would have been if it was only observed. It is
 // not known of a call that was refused, but not by a policy.
 func before(r audit.Record) (f proxy.Fate, known bool) {
+	if r.Outcome == audit.Denied {
+		return proxy.Asked, true
+	}
 	for _, d := range r.Decisions {
 		switch {
 		case d.What == "refused":
@@ -47,8 +51,8 @@ type Comparison struct {
 	// Broken is how many calls ran, and would be refused.
 	Broken int
 
-	rows map[string]*row
-	left int
+	rows        map[string]*row
+	left, blind int
 }
 
 type row struct {
@@ -60,7 +64,7 @@ type row struct {
 
 // Compare runs the calls against a policy.
 func (r *Record) Compare(ctx context.Context, p *policy.Policy) (*Comparison, error) {
-	trial, err := proxy.NewTrial(p, r.calls)
+	trial, err := proxy.NewTrial(p, r.calls) //nolint:contextcheck // it asks no server
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +80,9 @@ func (r *Record) Compare(ctx context.Context, p *policy.Policy) (*Comparison, er
 			return nil, err
 		}
 		name := call.Server + "/" + call.Tool
+		if proxy.Arguments(call) == nil && p.Arguments[name] != nil {
+			c.blind++
+		}
 		if c.rows[name] == nil {
 			c.rows[name] = &row{changes: make(map[[2]proxy.Fate]int), examples: make(map[[2]proxy.Fate]string)}
 		}
@@ -96,7 +103,7 @@ func (w *row) count(call audit.Record, was, is proxy.Fate) {
 	w.after[is]++
 	if was != is {
 		w.changes[[2]proxy.Fate{was, is}]++
-		w.examples[[2]proxy.Fate{was, is}] = fmt.Sprintf("call %s of %s", call.Call, call.Time.UTC().Format("2006-01-02T15:04:05Z"))
+		w.examples[[2]proxy.Fate{was, is}] = fmt.Sprintf("call %s of %s", cmp.Or(call.Call, fmt.Sprint(call.Run, "/", call.N)), call.Time.UTC().Format("2006-01-02T15:04:05Z"))
 	}
 }
 
@@ -123,6 +130,9 @@ func (c *Comparison) Write(out io.Writer) error {
 	}
 	if c.left > 0 {
 		fmt.Fprintf(w, "%d calls were refused by a limit, a lock or a server, and are left out\n", c.left)
+	}
+	if c.blind > 0 {
+		fmt.Fprintf(w, "%d calls were tested without their arguments, which are not recorded, and the policy has rules over them\n", c.blind)
 	}
 	return w.Flush()
 }

@@ -94,7 +94,7 @@ func (t *tool) String() string { return safetext.Line(t.server + "/" + t.name) }
 // pattern returns the pattern that names this tool alone; its name may be one that names others.
 func (t *tool) pattern() (string, bool) {
 	p, err := policy.ParsePattern(t.server + "/" + t.name)
-	return quoted(t.server + "/" + t.name), err == nil && p.Exact() && p.Server() == t.server && p.Tool() == t.name
+	return quoted(p.String()), err == nil && p.Exact() && p.Server() == t.server && p.Tool() == t.name && p.String() == t.String()
 }
 
 func (t *tool) when() string {
@@ -104,8 +104,8 @@ func (t *tool) when() string {
 	return fmt.Sprintf("on %d days, %s to %s", len(t.days), slices.Min(t.days), slices.Max(t.days))
 }
 
-func quoted(v any) string {
-	text, _ := json.Marshal(v) // of texts and what was decoded
+func quoted(s string) string {
+	text, _ := json.Marshal(s) // a text can be written
 	return string(text)
 }
 
@@ -128,7 +128,8 @@ func (t *tool) members() (common hitl.Pattern) {
 		narrow = narrow || !m.Any
 		common = append(common, m)
 	}
-	if !narrow || slices.ContainsFunc(t.approved, func(c audit.Record) bool { return !common.Covers(c.Arguments) }) {
+	readable := written(common) == safetext.Line(written(common))
+	if !narrow || !readable || slices.ContainsFunc(t.approved, func(c audit.Record) bool { return !common.Covers(c.Arguments) }) {
 		return nil
 	}
 	return common

@@ -73,10 +73,10 @@ func (r *Record) read(name string) error {
 
 func (r *Record) add(line []byte) error {
 	var got struct {
-		Seq  int64
-		Prev string
+		Seq  int64  `json:"seq"`
+		Prev string `json:"prev"`
 		audit.Record
-		Found json.RawMessage
+		Found json.RawMessage `json:"found"`
 	}
 	strict := json.NewDecoder(bytes.NewReader(line))
 	strict.DisallowUnknownFields()
@@ -132,13 +132,16 @@ func refusedBy(r audit.Record) string {
 
 // Notes returns what the record lacks, a line each.
 func (r *Record) Notes() (notes []string) {
-	class, arguments := 0, 0
+	class, arguments, refused := 0, 0, 0
 	for _, c := range r.calls {
 		if c.Class == "" {
 			class++
 		}
-		if proxy.Arguments(c) == nil && c.Class != annotation.Safe.String() {
+		if proxy.Arguments(c) == nil && c.Class != annotation.Safe.String() && c.Class != annotation.Moderate.String() {
 			arguments++
+		}
+		if byPolicy.MatchString(refusedBy(c)) {
+			refused++
 		}
 	}
 	for _, note := range []struct {
@@ -147,6 +150,7 @@ func (r *Record) Notes() (notes []string) {
 	}{
 		{class, "have no class, and count as unknown"},
 		{arguments, "have no arguments, so that rules over arguments and standing approvals cannot match"},
+		{refused, "were refused by a policy, whose rules are not learnt"},
 		{len(r.intents), "have no end, and are left out"},
 		{r.unlisted, "named a tool that no server listed, and are left out"},
 	} {

@@ -38,8 +38,8 @@ type Trial struct {
 // NewTrial returns a trial of a policy with the tools of the calls, which are tools of their classes, unless the
 // policy itself classifies them.
 func NewTrial(p *policy.Policy, calls []audit.Record) (*Trial, error) {
-	still := *p
-	still.Limits.PerMinute, still.Limits.Servers, still.Budget, still.Cache, still.OutputLimit = 0, nil, nil, nil, 0
+	still, unset := *p, policy.Policy{}
+	still.Limits, still.Timeout, still.Retry, still.Budget, still.Cache, still.OutputLimit = unset.Limits, unset.Timeout, unset.Retry, nil, nil, 0
 	t := &Trial{policy: p, sets: make(map[annotation.Safety]*set)}
 	tools := make(map[annotation.Safety]map[string][]*mcp.Tool)
 	var servers []Server
@@ -79,7 +79,7 @@ func NewTrial(p *policy.Policy, calls []audit.Record) (*Trial, error) {
 		}
 		for server, all := range of {
 			if err := t.sets[class].catalog.AddTools(server, made, all...); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("the recorded calls of server %q: %w", server, err)
 			}
 		}
 	}
