@@ -105,7 +105,7 @@ func (t *tool) when() string {
 }
 
 func quoted(s string) string {
-	text, _ := json.Marshal(s) // a text can be written
+	text, _ := json.Marshal(s) //nolint:errchkjson // a text can be written
 	return string(text)
 }
 
@@ -154,7 +154,7 @@ func inCommon(name string, values []json.RawMessage) approvals.Member {
 	case len(first) > longest || bytes.Contains(first, []byte(redact.Mark)):
 	case same(func(v json.RawMessage) string { return string(v) }):
 		return approvals.Member{Name: name, Value: first}
-	case dir != "" && dir != "/" && !strings.ContainsAny(dir, `*?[\`) && same(folder):
+	case dir != "" && dir != "/" && same(folder):
 		return approvals.Member{Name: name, Glob: dir + "/*"}
 	}
 	return approvals.Member{Name: name, Any: true}

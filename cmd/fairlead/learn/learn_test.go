@@ -1,6 +1,7 @@
 package learn_test
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -27,10 +28,8 @@ func wrote(t *testing.T, records ...audit.Record) string {
 		t.Fatal(err)
 	}
 	for i, r := range records {
-		r.Time, r.Run, r.N = day.Add(time.Duration(i)*time.Minute), name, int64(i+1)
-		if r.Kind == "" {
-			r.Kind = audit.End
-		}
+		r.Time, r.Run, r.N = day.Add(r.Took+time.Duration(i)*time.Minute), name, cmp.Or(r.N, int64(i+1))
+		r.Kind = cmp.Or(r.Kind, audit.End)
 		if err := file.Write(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -178,16 +177,17 @@ func TestProposalsAreAsNarrowAsWhatWasApproved(t *testing.T) {
 		arguments []string
 		want      string // the members, or "" for a rule over all arguments
 	}{
-		"a folder":              {[]string{`{"path":"drafts/a","mode":1}`, `{"path":"drafts/b","mode":1}`, `{"mode":1,"path":"drafts/c"}`}, `{"mode": {"is": 1}, "path": {"like": "drafts/*"}}`},
-		"a member of many":      {[]string{`{"a":"x","b":1}`, `{"a":"x","b":2}`, `{"a":"x","b":3}`}, `{"a": {"is": "x"}, "b": {"any": true}}`},
-		"nothing in common":     {[]string{`{"id":1}`, `{"id":2}`, `{"id":3}`}, ""},
-		"other members":         {[]string{`{"id":1}`, `{"id":1,"force":true}`, `{"id":1}`}, ""},
-		"no arguments":          {[]string{"", "", ""}, ""},
-		"other folders":         {[]string{`{"path":"a/x"}`, `{"path":"b/x"}`, `{"path":"a/y"}`}, ""},
-		"out of the folder":     {[]string{`{"path":"a/x"}`, `{"path":"a/.."}`, `{"path":"a/y"}`}, ""},
-		"a folder as a pattern": {[]string{`{"path":"*/x"}`, `{"path":"*/y"}`, `{"path":"*/z"}`}, ""},
-		"a secret":              {[]string{`{"a":1,"key":"[redacted]"}`, `{"a":1,"key":"[redacted]"}`, `{"a":1,"key":"[redacted]"}`}, `{"a": {"is": 1}, "key": {"any": true}}`},
-		"a hidden character":    {[]string{`{"a":"x` + "\u202e" + `y"}`, `{"a":"x` + "\u202e" + `y"}`, `{"a":"x` + "\u202e" + `y"}`}, ""},
+		"a folder":                     {[]string{`{"path":"drafts/a","mode":1}`, `{"path":"drafts/b","mode":1}`, `{"mode":1,"path":"drafts/c"}`}, `{"mode": {"is": 1}, "path": {"like": "drafts/*"}}`},
+		"a member of many":             {[]string{`{"a":"x","b":1}`, `{"a":"x","b":2}`, `{"a":"x","b":3}`}, `{"a": {"is": "x"}, "b": {"any": true}}`},
+		"other folders and a constant": {[]string{`{"a":"x","path":"a/1"}`, `{"a":"x","path":"b/2"}`, `{"a":"x","path":"a/3"}`}, `{"a": {"is": "x"}, "path": {"any": true}}`},
+		"nothing in common":            {[]string{`{"id":1}`, `{"id":2}`, `{"id":3}`}, ""},
+		"other members":                {[]string{`{"id":1}`, `{"id":1,"force":true}`, `{"id":1}`}, ""},
+		"no arguments":                 {[]string{"", "", ""}, ""},
+		"other folders":                {[]string{`{"path":"a/x"}`, `{"path":"b/x"}`, `{"path":"a/y"}`}, ""},
+		"out of the folder":            {[]string{`{"path":"a/x"}`, `{"path":"a/.."}`, `{"path":"a/y"}`}, ""},
+		"a folder as a pattern":        {[]string{`{"path":"*/x"}`, `{"path":"*/y"}`, `{"path":"*/z"}`}, ""},
+		"a secret":                     {[]string{`{"a":1,"key":"[redacted]"}`, `{"a":1,"key":"[redacted]"}`, `{"a":1,"key":"[redacted]"}`}, `{"a": {"is": 1}, "key": {"any": true}}`},
+		"a hidden character":           {[]string{`{"a":"x` + "\u202e" + `y"}`, `{"a":"x` + "\u202e" + `y"}`, `{"a":"x` + "\u202e" + `y"}`}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -220,6 +220,37 @@ func TestNamesAreTheServers(t *testing.T) {
 			if err != nil || len(p.Approved)+len(p.Rules) > 0 || !strings.Contains(got, "a rule cannot name this tool alone") {
 				t.Errorf("%q: %v, got\n%s", name, err, got)
 			}
+		}
+	}
+}
+
+// An intent has the arguments and the definition of its end.
+func TestIntentsBelongToTheirEnds(t *testing.T) {
+	t.Parallel()
+	var records []audit.Record
+	for n := range int64(3) {
+		begun := call("delete_thing", "dangerous", `{"id":1}`, by("form", "allowed"), func(r *audit.Record) { r.Kind, r.N, r.Outcome = audit.Intent, n+1, "" })
+		records = append(records, begun, call("delete_thing", "dangerous", "", by("form", "allowed"), func(r *audit.Record) { r.N, r.Definition = n+1, "" }))
+	}
+	if got := learnt(t, records...); !strings.Contains(got, `"members": {"id": {"is": 1}}`) {
+		t.Errorf("got\n%s", got)
+	}
+	records[4].Definition = "d2"
+	if got := learnt(t, records...); !strings.Contains(got, "approved 1 and denied 0 (and 2 of an earlier definition") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// What counts is when a call was made, and not in which order files are named.
+func TestFilesAreInTheOrderOfTime(t *testing.T) {
+	t.Parallel()
+	later := func(r *audit.Record) { r.Took, r.Definition = time.Hour, "d2" }
+	first := wrote(t, times(3, call("delete_thing", "dangerous", `{"id":1}`, by("form", "allowed")))...)
+	last := wrote(t, times(3, call("delete_thing", "dangerous", `{"id":1}`, by("form", "allowed"), later))...)
+	for _, files := range [][]string{{first, last}, {last, first}} {
+		text, err := read(t, files...).Policy(day)
+		if err != nil || !strings.Contains(string(text), "people approved 3 and denied 0 (and 3 of an earlier definition") {
+			t.Errorf("%v: got\n%s", err, text)
 		}
 	}
 }

@@ -118,7 +118,8 @@ func (t *Trial) Try(ctx context.Context, r audit.Record) (Fate, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s/%s: %w", r.Server, r.Tool, err)
 	}
-	if by := tool.Annotations.SourceOf(annotation.ReadOnlyHint); class == annotation.Unknown && !tool.Safety().MustConfirm() && by == annotation.Inferred || t.held(r) {
+	inferred := tool.Annotations.SourceOf(annotation.ReadOnlyHint) == annotation.Inferred
+	if class == annotation.Unknown && inferred && !tool.Safety().MustConfirm() { // the description, which is not recorded, said otherwise
 		raised := *tool
 		raised.Annotations = annotation.Raise(tool.Annotations, annotation.Annotations{RequiresConfirmation: annotation.Yes}.Attribute(annotation.Resolved, "the record"))
 		tool = &raised

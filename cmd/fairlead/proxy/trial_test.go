@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
@@ -175,20 +176,26 @@ func TestTrialKeepsToTheRecord(t *testing.T) {
 // A trial does not use up what a policy allows in a time, nor wait for it.
 func TestTrialLeavesOutWhatDependsOnOtherCalls(t *testing.T) {
 	t.Parallel()
-	trial, err := proxy.NewTrial(decided(t, `{"limits": {"perMinute": 1, "burst": 1}, "budget": {"calls": 1}, "cache": {"*": "1h"}, "timeout": {"cap": "1ns"}}`)(),
-		[]audit.Record{{Server: "crm", Tool: "get_thing", Class: "safe"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 5 {
-		if got, err := trial.Try(t.Context(), audit.Record{Server: "crm", Tool: "get_thing", Class: "safe"}); got != proxy.Allowed || err != nil {
-			t.Errorf("call %d: got %d, %v", i, got, err)
+	one := audit.Record{Server: "crm", Tool: "create_thing", Class: "moderate"}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		trial, err := proxy.NewTrial(decided(t, `{"limits": {"perMinute": 1, "burst": 1}, "budget": {"calls": 1}, "cache": {"*": "1h"}, "output": {"limit": 200}}`)(), []audit.Record{one})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if _, err = proxy.NewTrial(decided(t, `{}`)(), []audit.Record{{Tool: "get_thing", Class: "safe"}}); err == nil || !strings.Contains(err.Error(), `of server ""`) {
-		t.Errorf("without a server: got %v", err)
-	}
-	if _, err = proxy.NewTrial(decided(t, `{}`)(), nil); err == nil {
-		t.Error("without calls: got no error")
+		for i := range 5 {
+			if got, err := trial.Try(t.Context(), one); got != proxy.Allowed || err != nil {
+				t.Errorf("call %d: got %d, %v", i, got, err)
+			}
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it took %v", took)
+		}
+	})
+	one.Server = ""
+	for _, calls := range [][]audit.Record{nil, {one}} {
+		if _, err := proxy.NewTrial(decided(t, `{}`)(), calls); err == nil {
+			t.Errorf("%d calls without a server: got no error", len(calls))
+		}
 	}
 }
