@@ -54,7 +54,8 @@ func policyTestCommand() *cobra.Command {
 		Short: "Print what a policy changes about recorded calls",
 		Long: `Runs recorded calls against a policy file, without a server, and prints for each tool how many
 were asked about, refused and allowed, and how many would be. What depends on other calls, such
-as limits, is left out.
+as limits, is left out. A tool has its recorded class, so a call that a rule asked about counts as
+dangerous; the policy's own "tools" come first.
 
 The exit code is 1 if a call that was asked about or refused would be allowed, or one that ran
 would be refused. It is 2 if the policy or a record cannot be used.`,

@@ -173,6 +173,7 @@ func TestOnlyWhatPeopleDecidedCounts(t *testing.T) {
 
 func TestProposalsAreAsNarrowAsWhatWasApproved(t *testing.T) {
 	t.Parallel()
+	long := `{"a":"` + strings.Repeat("x", 200) + `","b":1}`
 	for name, c := range map[string]struct {
 		arguments []string
 		want      string // the members, or "" for a rule over all arguments
@@ -182,6 +183,7 @@ func TestProposalsAreAsNarrowAsWhatWasApproved(t *testing.T) {
 		"other folders and a constant": {[]string{`{"a":"x","path":"a/1"}`, `{"a":"x","path":"b/2"}`, `{"a":"x","path":"a/3"}`}, `{"a": {"is": "x"}, "path": {"any": true}}`},
 		"nothing in common":            {[]string{`{"id":1}`, `{"id":2}`, `{"id":3}`}, ""},
 		"other members":                {[]string{`{"id":1}`, `{"id":1,"force":true}`, `{"id":1}`}, ""},
+		"a long text":                  {[]string{long, long, long}, `{"a": {"any": true}, "b": {"is": 1}}`},
 		"no arguments":                 {[]string{"", "", ""}, ""},
 		"other folders":                {[]string{`{"path":"a/x"}`, `{"path":"b/x"}`, `{"path":"a/y"}`}, ""},
 		"out of the folder":            {[]string{`{"path":"a/x"}`, `{"path":"a/.."}`, `{"path":"a/y"}`}, ""},
@@ -245,11 +247,11 @@ func TestIntentsBelongToTheirEnds(t *testing.T) {
 func TestFilesAreInTheOrderOfTime(t *testing.T) {
 	t.Parallel()
 	later := func(r *audit.Record) { r.Took, r.Definition = time.Hour, "d2" }
-	first := wrote(t, times(3, call("delete_thing", "dangerous", `{"id":1}`, by("form", "allowed")))...)
+	first := wrote(t, times(4, call("delete_thing", "dangerous", `{"id":1}`, by("form", "allowed")))...)
 	last := wrote(t, times(3, call("delete_thing", "dangerous", `{"id":1}`, by("form", "allowed"), later))...)
 	for _, files := range [][]string{{first, last}, {last, first}} {
 		text, err := read(t, files...).Policy(day)
-		if err != nil || !strings.Contains(string(text), "people approved 3 and denied 0 (and 3 of an earlier definition") {
+		if err != nil || !strings.Contains(string(text), "people approved 3 and denied 0 (and 4 of an earlier definition") {
 			t.Errorf("%v: got\n%s", err, text)
 		}
 	}

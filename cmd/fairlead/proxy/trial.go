@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/flow"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -38,8 +39,8 @@ type Trial struct {
 // NewTrial returns a trial of a policy with the tools of the calls, which are tools of their classes, unless the
 // policy itself classifies them.
 func NewTrial(p *policy.Policy, calls []audit.Record) (*Trial, error) {
-	still, unset := *p, policy.Policy{}
-	still.Limits, still.Timeout, still.Retry, still.Budget, still.Cache, still.OutputLimit = unset.Limits, unset.Timeout, unset.Retry, nil, nil, 0
+	still := *p
+	still.Limits, still.Budget, still.Cache = ratelimit.Options{}, nil, nil
 	t := &Trial{policy: p, sets: make(map[annotation.Safety]*set)}
 	tools := make(map[annotation.Safety]map[string][]*mcp.Tool)
 	var servers []Server

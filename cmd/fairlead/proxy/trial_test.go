@@ -176,15 +176,15 @@ func TestTrialKeepsToTheRecord(t *testing.T) {
 // A trial does not use up what a policy allows in a time, nor wait for it.
 func TestTrialLeavesOutWhatDependsOnOtherCalls(t *testing.T) {
 	t.Parallel()
-	one := audit.Record{Server: "crm", Tool: "create_thing", Class: "moderate"}
+	one, read := audit.Record{Server: "crm", Tool: "create_thing", Class: "moderate"}, audit.Record{Server: "crm", Tool: "get_schema", Class: "safe"}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		trial, err := proxy.NewTrial(decided(t, `{"limits": {"perMinute": 1, "burst": 1}, "budget": {"calls": 1}, "cache": {"*": "1h"}, "output": {"limit": 200}}`)(), []audit.Record{one})
+		trial, err := proxy.NewTrial(decided(t, `{"limits": {"perMinute": 1, "burst": 1}, "budget": {"calls": 1}, "cache": {"*": "1h"}}`)(), []audit.Record{one, read})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range 5 {
-			if got, err := trial.Try(t.Context(), one); got != proxy.Allowed || err != nil {
+		for i, call := range []audit.Record{one, one, read, read, read} {
+			if got, err := trial.Try(t.Context(), call); got != proxy.Allowed || err != nil {
 				t.Errorf("call %d: got %d, %v", i, got, err)
 			}
 		}
