@@ -17,9 +17,9 @@ func policyLearnCommand() *cobra.Command {
 		Use:   "learn RECORD...",
 		Short: "Write a policy file from recorded calls, for review",
 		Long: `Reads records as 'fairlead audit' does, and writes a policy file with a comment for each tool: how
-often it was called, and what people decided. Only decisions of people count. What they approved
-three times, and never denied, is proposed in a comment; what they only denied is denied. As it is
-written, the file allows nothing.`,
+often it was called, and what people decided. Only decisions of people count, as 'fairlead proxy'
+and 'fairlead call' record them. What they approved three times, and never denied, is proposed in a
+comment; what they only denied is denied. As it is written, the file allows nothing.`,
 		Example: `  fairlead policy learn calls.jsonl --out policy.json`,
 		Args:    needs("RECORD", false),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -22,13 +22,15 @@ var fates = [...]string{proxy.Allowed: "allowed", proxy.Asked: "asked", proxy.Re
 var byPolicy = regexp.MustCompile(`:\d+$|^read-only$`)
 
 // before returns what was done with a call when it was recorded, or would have been if it was only observed. It is
-// not known of a call that was refused, but not by a policy.
+// not known of a call that was refused, but not by a policy, or whose question was left open: another call has its end.
 func before(r audit.Record) (f proxy.Fate, known bool) {
 	if r.Outcome == audit.Denied {
 		return proxy.Asked, true
 	}
 	for _, d := range r.Decisions {
 		switch {
+		case d.Stage == "hitl" && d.What == "pending":
+			return f, false
 		case d.What == "refused":
 			return proxy.Refused, byPolicy.MatchString(d.Stage)
 		case d.Stage == "hitl" && r.Via != "policy", d.Stage == "observe" && strings.HasPrefix(d.Why, "would: ask first"):
@@ -129,7 +131,7 @@ func (c *Comparison) Write(out io.Writer) error {
 		fmt.Fprintf(w, "\t%s\n", strings.Join(changes, ", "))
 	}
 	if c.left > 0 {
-		fmt.Fprintf(w, "%d calls were refused by a limit, a lock or a server, and are left out\n", c.left)
+		fmt.Fprintf(w, "%d calls were refused by a limit, a lock or a server, or waited for their question, and are left out\n", c.left)
 	}
 	if c.blind > 0 {
 		fmt.Fprintf(w, "%d calls were tested without their arguments, which are not recorded, and the policy has rules over them\n", c.blind)

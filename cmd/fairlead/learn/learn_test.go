@@ -323,7 +323,7 @@ func TestNotesSayWhatIsMissing(t *testing.T) {
 2 calls have no arguments, so that rules over arguments and standing approvals cannot match
 1 calls were refused by a policy, whose rules are not learnt
 1 calls have no end, and are left out
-1 calls named a tool that no server listed, and are left out`
+1 calls named a tool that was not listed, and are left out`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -360,6 +360,7 @@ func TestCompare(t *testing.T) {
 		"refused by a policy, and asked": {call("delete_thing", "dangerous", "", refused("p.json:3")), "ask", "0 → 1 1 → 0 0 1 refused → asked (call 7 of 2026-11-20T09:00:00Z)", 0, 0},
 		"refused by a policy, allowed":   {call("delete_thing", "dangerous", "", refused("read-only")), "allow", "0 1 → 0 0 → 1 1 refused → allowed (call 7 of 2026-11-20T09:00:00Z)", 1, 0},
 		"refused by a limit":             {call("delete_thing", "dangerous", "", refused("ratelimit")), "allow", "left out", 0, 0},
+		"a question that is open":        {call("delete_thing", "dangerous", "", by("form", "pending")), "allow", "left out", 0, 0},
 		"not sent":                       {call("get_thing", "safe", "", func(r *audit.Record) { r.Outcome = audit.NotSent }), "deny", "left out", 0, 0},
 		"a terminal's characters":        {call("delete_thing", "dangerous", "", by("form", "allowed"), func(r *audit.Record) { r.Call = "\x1b[2J" }), "allow", `\x1b`, 1, 0},
 	} {

@@ -23,7 +23,7 @@ type Record struct {
 	calls    []audit.Record      // ends, with the arguments and the definition of their intents
 	intents  map[id]audit.Record // of calls without an end
 	seen     map[id]bool         // so that a file that is given twice counts once
-	unlisted int                 // calls of tools that no server listed
+	unlisted int                 // calls of tools that were not listed
 }
 
 type id struct {
@@ -152,7 +152,7 @@ func (r *Record) Notes() (notes []string) {
 		{arguments, "have no arguments, so that rules over arguments and standing approvals cannot match"},
 		{refused, "were refused by a policy, whose rules are not learnt"},
 		{len(r.intents), "have no end, and are left out"},
-		{r.unlisted, "named a tool that no server listed, and are left out"},
+		{r.unlisted, "named a tool that was not listed, and are left out"},
 	} {
 		if note.n > 0 {
 			notes = append(notes, fmt.Sprintf("%d calls %s", note.n, note.what))

@@ -45,7 +45,7 @@ func NewTrial(p *policy.Policy, calls []audit.Record) (*Trial, error) {
 	tools := make(map[annotation.Safety]map[string][]*mcp.Tool)
 	var servers []Server
 	for _, c := range calls {
-		class := classOf(c)
+		class := t.class(c)
 		if tools[class] == nil {
 			tools[class] = make(map[string][]*mcp.Tool)
 		}
@@ -89,32 +89,33 @@ func NewTrial(p *policy.Policy, calls []audit.Record) (*Trial, error) {
 
 var errTried = errors.New("proxy: the call was only tried")
 
-// classOf is the class of a recorded call; one that is not known is Unknown.
-func classOf(r audit.Record) (class annotation.Safety) {
-	_ = class.UnmarshalText([]byte(r.Class))
+// class is the recorded class of a call. It is Unknown if it followed from a rule over arguments, unless the policy
+// has one too, and the arguments to apply it to are not recorded.
+func (t *Trial) class(r audit.Record) (class annotation.Safety) {
+	ruled := slices.ContainsFunc(r.Decisions, func(d audit.Decision) bool { return d.Stage == "preflight" && d.What == "rule" })
+	if ruled && (Arguments(r) != nil || t.policy.Arguments[r.Server+"/"+r.Tool] == nil) || class.UnmarshalText([]byte(r.Class)) != nil {
+		return annotation.Unknown
+	}
 	return class
 }
 
-// recorded is a tool that declares a class.
+// recorded is a tool that declares a class. That of an Unknown one may follow from its name instead, see Try.
 func recorded(name string, class annotation.Safety) *mcp.Tool {
 	tool := &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}
-	var a annotation.Annotations
-	switch class {
-	case annotation.Safe:
-		a = annotation.Annotations{ReadOnly: annotation.Yes, Destructive: annotation.No, RequiresConfirmation: annotation.No}
-	case annotation.Moderate:
-		a = annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.No, RequiresConfirmation: annotation.No}
-	case annotation.Dangerous:
-		a = annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.Yes}
-	default:
-		return tool // its name may make it less strict, see Try
+	a, known := map[annotation.Safety]annotation.Annotations{
+		annotation.Safe:      {ReadOnly: annotation.Yes, Destructive: annotation.No, RequiresConfirmation: annotation.No},
+		annotation.Moderate:  {ReadOnly: annotation.No, Destructive: annotation.No, RequiresConfirmation: annotation.No},
+		annotation.Dangerous: {ReadOnly: annotation.No, Destructive: annotation.Yes},
+	}[class]
+	if !known {
+		return tool
 	}
 	return annotation.Declare(tool, a)
 }
 
 // Try returns what is done with one of the calls, which has no arguments if they were not recorded.
 func (t *Trial) Try(ctx context.Context, r audit.Record) (Fate, error) {
-	class := classOf(r)
+	class := t.class(r)
 	tool, err := t.sets[class].catalog.Find(r.Server + "/" + r.Tool)
 	if err != nil {
 		return 0, fmt.Errorf("%s/%s: %w", r.Server, r.Tool, err)

@@ -147,12 +147,21 @@ func TestTrialKeepsToTheRecord(t *testing.T) {
 	stranger.Sources = []audit.Source{{Argument: "id", Tool: "web/fetch", Rule: "untrusted-value"}}
 	repeated.Decisions = []audit.Decision{{Stage: "doubt", What: "repeated"}}
 	cut.Arguments = json.RawMessage(`"70000 bytes"`)
+	ruled := call("manage_thing", "safe")
+	ruled.Decisions = []audit.Decision{{Stage: "preflight", What: "rule", Why: "method is get"}}
+	blind := ruled
+	blind.Arguments = nil
+	const rule = `{"arguments": {"crm/manage_thing": {"when": {"method": ["get"]}, "class": "safe"}}}`
+	get := ruled
+	get.Arguments = json.RawMessage(`{"method":"get"}`)
 	for _, c := range []struct {
 		name, rules string
 		call        audit.Record
 		want        proxy.Fate
 	}{
 		{"a class that the name denies", `{}`, call("delete_thing", "safe"), proxy.Allowed},
+		{"a class that the name asks about", `{}`, call("send_message", "safe"), proxy.Allowed},
+		{"a write that the name asks about", `{}`, call("send_message", "moderate"), proxy.Allowed},
 		{"a name that is milder than the class", `{}`, call("get_thing", "unknown"), proxy.Asked},
 		{"a name that is milder than the class, and a rule for it", allowed + "}", call("get_thing", "unknown"), proxy.Asked},
 		{"a name that is milder than the class, and the host's word", `{"tools": [{"tool": "crm/get_thing", "class": "safe"}]}`, call("get_thing", "unknown"), proxy.Allowed},
@@ -162,6 +171,11 @@ func TestTrialKeepsToTheRecord(t *testing.T) {
 		{"an untrusted source of a call that a rule denies", `{"rules": [{"tool": "crm/*", "decide": "deny"}]}`, stranger, proxy.Refused},
 		{"a source that the policy trusts", allowed + `, "flow": {"trusted": ["web/fetch"]}}`, stranger, proxy.Allowed},
 		{"a flow rule that is off", allowed + `, "flow": {"off": ["untrusted-value"]}}`, stranger, proxy.Allowed},
+		{"safe by a rule over arguments that is gone", `{}`, ruled, proxy.Asked},
+		{"safe by a rule over arguments that is gone, without them", `{}`, blind, proxy.Asked},
+		{"safe by another rule over arguments", rule, ruled, proxy.Asked},
+		{"safe by a rule over arguments", rule, get, proxy.Allowed},
+		{"safe by a rule over arguments, without them", rule, blind, proxy.Allowed},
 		{"a repetition", allowed + "}", repeated, proxy.Asked},
 	} {
 		t.Run(c.name, func(t *testing.T) {
