@@ -103,9 +103,9 @@ func (t *Trial) class(r audit.Record) (class annotation.Safety) {
 func recorded(name string, class annotation.Safety) *mcp.Tool {
 	tool := &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}
 	a, known := map[annotation.Safety]annotation.Annotations{
-		annotation.Safe:      {ReadOnly: annotation.Yes, Destructive: annotation.No, RequiresConfirmation: annotation.No},
+		annotation.Safe:      annotation.ReadOnly(),
 		annotation.Moderate:  {ReadOnly: annotation.No, Destructive: annotation.No, RequiresConfirmation: annotation.No},
-		annotation.Dangerous: {ReadOnly: annotation.No, Destructive: annotation.Yes},
+		annotation.Dangerous: annotation.Destructive(),
 	}[class]
 	if !known {
 		return tool
