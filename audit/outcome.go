@@ -75,7 +75,6 @@ func refusedBy(err error) string {
 	return "server"
 }
 
-// denied reports whether the last decision of a person or policy was a denial.
 func denied(facts []callstate.Decision) bool {
 	for _, f := range slices.Backward(facts) {
 		if f.Stage == "hitl" {

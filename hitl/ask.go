@@ -40,7 +40,6 @@ type asker struct {
 	session   string // the name under which standing approvals for the session are kept
 }
 
-// Describe implements [middleware.Describer].
 func (a *asker) Describe() middleware.Description {
 	return middleware.Description{
 		Kind: "hitl", Next: a.next, Will: a.will,
@@ -48,7 +47,6 @@ func (a *asker) Describe() middleware.Description {
 	}
 }
 
-// will returns whether a person is asked.
 func (a *asker) will(tool *middleware.Tool) string {
 	switch {
 	case !a.mustAsk(tool):
@@ -121,7 +119,6 @@ func (a *asker) pass(ctx context.Context, call *middleware.Call) (*mcp.CallToolR
 	return res, err
 }
 
-// agree returns the call as it was approved, by a standing approval or by a person.
 func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error) {
 	if a.confirmer == nil {
 		return nil, &DeniedError{Tool: call.Tool, Err: noConfirmerError{}}
@@ -174,7 +171,6 @@ func (a *asker) enter(ctx context.Context, call *middleware.Call) (*waiting.Plac
 	return a.people.Enter(call.Scope)
 }
 
-// lead asks for all that have joined.
 func (a *asker) lead(ctx context.Context, question *waiting.Joined, q query) (*agreed, error) {
 	defer a.joins.End(question)
 	if yes, found, err := a.stands(ctx, q.call); found {
@@ -257,7 +253,6 @@ func (a *asker) question(ctx context.Context, q query) (*agreed, error) {
 	}
 }
 
-// open records a question that the store does not have so far.
 func (a *asker) open(ctx context.Context, q *query) error {
 	if q.asked != nil {
 		return nil // it was held
@@ -383,7 +378,6 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	}, nil, nil
 }
 
-// park leaves a question open while no call waits here.
 func (a *asker) park(ctx context.Context, key any, q query) {
 	q.place.Hold()
 	a.held.Hold(key, q, q.deadline, func() { a.expire(ctx, q) })

@@ -114,7 +114,6 @@ func (a *asker) remember(ctx context.Context, approved middleware.Call, got answ
 
 var errNotOffered = errors.New("it was not offered")
 
-// fill sets what a standing approval covers to what the person chose.
 func (got answer) fill(kept *approvals.Standing, approved middleware.Call) (err error) {
 	d := got.decision
 	if d.Lifetime < 0 || d.Offer < 0 || d.Offer >= len(got.offers) || d.Remember > got.offers[d.Offer].Longest {

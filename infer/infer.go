@@ -160,7 +160,6 @@ func fresh(tool *middleware.Tool) *classified {
 
 const longDescription = 100
 
-// annotate writes what was found as hints, with one piece of evidence for each.
 func (t *tool) annotate(def *mcp.Tool, name []word) annotation.Annotations {
 	a := annotation.Annotations{Evidence: make([]annotation.Evidence, 0, 4)}
 	f, rule := t.so, t.rule
