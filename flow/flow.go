@@ -194,7 +194,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	inner, its := ctx, call
 	if sources != nil {
 		inner, state = callstate.Ensure(ctx)
-		state.Traced(sources)
+		state.Write(func(r *callstate.Record) { r.Sources = sources })
 	}
 	if i := slices.IndexFunc(sources, func(s callstate.Source) bool { return s.Rule != "" }); i >= 0 {
 		if static, tool := call.Tool, *call.Tool; tool.Safety() != annotation.Unknown { // which is as strict
@@ -203,7 +203,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 			tool.Annotations = over(tool.Annotations)
 			its.Tool = &tool
 			inner = callstate.WithAnswer(inner, &its, static, over)
-			state.Classified(its.Tool)
+			state.Write(func(r *callstate.Record) { r.Tool = its.Tool })
 		}
 		state.Decide("flow", sources[i].Rule, sources[i].Argument)
 	}

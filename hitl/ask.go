@@ -70,7 +70,7 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	}
 	call.Arguments = bytes.Clone(call.Arguments) // what is shown is what runs, whatever the caller does to its bytes
 	state, began := callstate.Of(ctx), time.Now()
-	state.Asked(call.Arguments)
+	state.Write(func(r *callstate.Record) { r.Asked = call.Arguments })
 	if _, err := callstate.Form(state, &call); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	}
 	yes, err := a.agree(ctx, call)
 	stop()
-	state.Wait(time.Since(began))
+	state.Write(func(r *callstate.Record) { r.Waited += time.Since(began) })
 	if err != nil {
 		what, why := "given up", ""
 		if _, pending := errors.AsType[*PendingError](err); pending || isWaiting(err) {
@@ -94,14 +94,15 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 		state.Decide("hitl", what, why)
 		return nil, err
 	}
-	if yes.standing != "" {
-		state.Answered(yes.by, "standing approval")
-	}
-	state.Approved(callstate.Approval{ID: yes.id, By: yes.by, Standing: yes.standing != ""})
-	if yes.edited {
-		state.Edited(yes.call.Arguments)
-	}
-	state.Classified(yes.call.Tool)
+	state.Write(func(r *callstate.Record) {
+		r.Tool, r.Approval = yes.call.Tool, callstate.Approval{ID: yes.id, By: yes.by, Standing: yes.standing != ""}
+		if yes.standing != "" {
+			r.By, r.Via = yes.by, "standing approval"
+		}
+		if yes.edited {
+			r.Edited = yes.call.Arguments
+		}
+	})
 	state.Decide("hitl", "allowed", "")
 	return a.run(ctx, yes)
 }
@@ -330,7 +331,7 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 		return end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: err})
 	}
 	if got.err == nil {
-		callstate.Of(ctx).Answered(d.By, d.Via)
+		callstate.Of(ctx).Write(func(r *callstate.Record) { r.By, r.Via = d.By, d.Via })
 	}
 	asked, pending := errors.AsType[*PendingError](got.err)
 	switch {

@@ -217,7 +217,7 @@ func (a *asker) left(ctx context.Context, call middleware.Call) (yes *agreed, fo
 	if !found {
 		return nil, false, nil
 	}
-	callstate.Of(ctx).Answered(s.By, "earlier, while no call waited")
+	callstate.Of(ctx).Write(func(r *callstate.Record) { r.By, r.Via = s.By, "earlier, while no call waited" })
 	a.decided(ctx, &call, outcome{what: "taken", by: s.By, took: time.Since(s.Since)})
 	if s.Denied {
 		return nil, true, &DeniedError{Tool: call.Tool, Reason: s.Reason, By: s.By}

@@ -112,7 +112,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		tool.Annotations = found.over(tool.Annotations)
 		call.Tool = &tool
 		ctx = callstate.WithAnswer(ctx, &call, static, found.over)
-		callstate.Of(ctx).Classified(call.Tool)
+		callstate.Of(ctx).Write(func(r *callstate.Record) { r.Tool = call.Tool })
 	}
 	return c.next.CallTool(ctx, call)
 }

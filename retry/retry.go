@@ -113,7 +113,7 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	var doubt error                        // of the first attempt that may have changed something
 	cost := 0                              // of the attempt under way
 	for attempt := 1; ; attempt++ {
-		callstate.Of(ctx).Attempt()
+		callstate.Of(ctx).Write(func(r *callstate.Record) { r.Attempts++ })
 		res, err := r.next.CallTool(ctx, call)
 		if err == nil {
 			r.budget.give(serverOf(call), max(cost, successGain))
