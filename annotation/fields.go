@@ -122,7 +122,6 @@ func level[T ~string](name Field, unset T, levels []T, at func(*Annotations) *st
 	return f
 }
 
-// text returns the value as text, "" where it is unset.
 func (f *field) text(a *Annotations) string {
 	switch p := f.at(a).(type) {
 	case *Hint:
@@ -145,7 +144,6 @@ func (f *field) text(a *Annotations) string {
 	return ""
 }
 
-// union returns the sorted tags of both, without duplicates, in a slice of its own.
 func union(a, b []string) []string {
 	all := append(slices.Clone(a), b...)
 	slices.Sort(all)

@@ -85,7 +85,6 @@ func parse(data []byte, strict bool) (Annotations, []error) {
 	return a, faults
 }
 
-// only returns one field of a.
 func (a Annotations) only(name Field) Annotations {
 	for i := range fields {
 		if fields[i].name != name {

@@ -204,7 +204,6 @@ func (w *writing) deliver() {
 	w.err = t.sink.Write(w.ctx, w.record)
 }
 
-// failed counts and logs that the record was not written, and returns why.
 func (w *writing) failed(err error) error {
 	w.trail.lost.Add(1)
 	w.trail.log.LogAttrs(w.ctx, slog.LevelError, "audit: a record was not written", slog.String("kind", string(w.record.Kind)),
@@ -213,7 +212,6 @@ func (w *writing) failed(err error) error {
 	return err
 }
 
-// brief returns how long a record may delay a call that does not depend on it.
 func (t *Trail) brief() time.Duration {
 	if t.stuck.Load() > 0 {
 		return 0

@@ -14,7 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxName is the maximum length of a recorded id or name, in bytes.
 const maxName = 256
 
 func short(s string) string {
@@ -38,7 +37,6 @@ func (t *Trail) digest(b []byte) string {
 	return Digest(t.key, b)
 }
 
-// reasons records the definition that gave the call its class, and the evidence.
 func reasons(r *Record, tool *middleware.Tool) {
 	if tool == nil {
 		return
@@ -64,7 +62,6 @@ func reasons(r *Record, tool *middleware.Tool) {
 	}
 }
 
-// keeps reports whether the arguments of a call are recorded.
 func (p *passage) keeps(tool *middleware.Tool, said *callstate.Record) bool {
 	if p.level == full || p.trail.bare {
 		return p.level == full
@@ -112,7 +109,6 @@ func (p *passage) ending(r *Record, tool *middleware.Tool, res *mcp.CallToolResu
 	r.Result, r.ResultDigest = p.redact.Result(raw, schema), p.trail.digest(raw)
 }
 
-// A level is the level of detail of a call's records.
 type level uint8
 
 const (

@@ -41,7 +41,6 @@ type File struct {
 	chain *replay
 }
 
-// A disk is the part of an *os.File that a File needs.
 type disk interface {
 	logfile.Disk
 	io.WriterAt
@@ -146,7 +145,6 @@ func (f *File) locked(do func() error) error {
 	return do()
 }
 
-// catchUp reads what other writers have appended.
 func (f *File) catchUp() error {
 	info, err := f.in.Stat()
 	if err != nil {

@@ -47,13 +47,11 @@ func (t *Trail) begin(ctx context.Context) *passage {
 	return p
 }
 
-// passageOf returns the passage of the call through this trail, nil if it has none.
 func (t *Trail) passageOf(ctx context.Context) *passage {
 	p, _ := callstate.Kept(ctx, func(p *passage) bool { return p.trail == t })
 	return p
 }
 
-// record returns what every record of the call has.
 func (p *passage) record(kind Kind, call *middleware.Call, tool *middleware.Tool) Record {
 	r := Record{
 		Time: time.Now(), Kind: kind, Run: p.trail.run, N: p.n, Call: short(call.ID), Scope: short(call.Scope),
@@ -70,7 +68,6 @@ type recorder struct {
 	trail *Trail
 }
 
-// Describe implements [middleware.Describer].
 func (r *recorder) Describe() middleware.Description {
 	return middleware.Description{Kind: "record", Next: r.next}
 }
@@ -131,7 +128,6 @@ type intender struct {
 	trail *Trail
 }
 
-// Describe implements [middleware.Describer].
 func (i *intender) Describe() middleware.Description {
 	return middleware.Description{Kind: "intent", Next: i.next}
 }
@@ -153,7 +149,6 @@ var (
 	errOver     = errors.New("the call has ended already")
 )
 
-// intend writes the intent, if the call gets one.
 func (p *passage) intend(ctx context.Context, call *middleware.Call) (level, error) {
 	level := levelOf(call.Tool)
 	if p == nil {

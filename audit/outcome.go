@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/cause"
 	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/resultcopy"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -47,7 +48,7 @@ func resultOf(res *mcp.CallToolResult) Outcome {
 	switch {
 	case res == nil:
 		return Failed
-	case res.NeedsInput() || res.RequestState != "" || len(res.InputRequests) > 0:
+	case resultcopy.AsksForInput(res):
 		return InputRequired
 	case res.IsError:
 		return ToolError
@@ -75,7 +76,6 @@ func refusedBy(err error) string {
 	return "server"
 }
 
-// denied reports whether the last decision of a person or policy was a denial.
 func denied(facts []callstate.Decision) bool {
 	for _, f := range slices.Backward(facts) {
 		if f.Stage == "hitl" {

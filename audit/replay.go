@@ -27,7 +27,6 @@ type line struct {
 	Found *found `json:"found,omitempty"` // of a recovered record
 }
 
-// found describes the damage that the last writer left behind.
 type found struct {
 	Bytes      int64  `json:"bytes"`                // right before this line, that are not a record
 	SHA256     string `json:"sha256,omitempty"`     // of these
@@ -152,7 +151,6 @@ func member(body []byte, name string, end byte) (value, rest []byte) {
 	return nil, nil
 }
 
-// explains reports whether the line describes exactly the junk before it.
 func (r *replay) explains(l *line) bool {
 	if (l.Kind == Recovered) != (l.Found != nil) {
 		return false
@@ -199,7 +197,6 @@ func (r *replay) accept(body []byte, l *line) {
 	}
 }
 
-// decode returns the record of a line that was accepted.
 func (r *replay) decode(body []byte) Record {
 	var l line
 	if err := json.Unmarshal(body, &l); err != nil {
@@ -218,7 +215,6 @@ func (r *replay) settle(end *Record, arguments []byte) {
 	}
 }
 
-// interrupted returns the intents without an end, in their order.
 func (r *replay) interrupted() []Record {
 	var all []Record
 	for _, id := range r.order {

@@ -222,7 +222,6 @@ func (h *Host) Call(ctx context.Context, tool *middleware.Tool, id string, argum
 	return result(tool, res, err)
 }
 
-// result is what a model reads of the end of a call.
 func result(tool *middleware.Tool, res *mcp.CallToolResult, err error) *mcp.CallToolResult {
 	switch {
 	case err != nil:

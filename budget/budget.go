@@ -130,11 +130,11 @@ func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if b.timed {
 		ctx, said = callstate.Join(ctx, "budget")
 	}
-	waited := said.Waited()
+	waited := said.Record().Waited
 	var end ending
 	defer func() { // a panic on its way out is an end too
 		end.at = b.ledger.now()
-		end.took = max(0, end.at-began-(said.Waited()-waited))
+		end.took = max(0, end.at-began-(said.Record().Waited-waited))
 		b.settle(taken, end)
 	}()
 	res, err := b.next.CallTool(ctx, call)

@@ -3,7 +3,6 @@ package budget
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/fault"
@@ -91,12 +90,7 @@ func (e *StoppedError) used() string {
 }
 
 // shown rounds up to whole seconds, so that a call which waits that long is let through.
-func shown(d time.Duration) time.Duration {
-	if r := d.Truncate(time.Second); r < d && d < math.MaxInt64-time.Second {
-		return r + time.Second
-	}
-	return d
-}
+func shown(d time.Duration) time.Duration { return fault.RoundUp(d, time.Second) }
 
 func (e *StoppedError) Is(target error) bool { return target == ErrStopped }
 

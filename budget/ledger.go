@@ -77,7 +77,6 @@ func (s *session) over(now time.Duration) bool {
 	return s.flying == 0 && now-s.last >= s.idle
 }
 
-// enter returns the session of a scope, locked.
 func (l *Ledger) enter(scope string, now, idle time.Duration) *session {
 	s := l.session(scope, now, idle)
 	s.mu.Lock()
@@ -88,7 +87,6 @@ func (l *Ledger) enter(scope string, now, idle time.Duration) *session {
 	return s
 }
 
-// session returns that of a scope. One that is new takes the place of those that are over.
 func (l *Ledger) session(scope string, now, idle time.Duration) *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +123,6 @@ type ending struct {
 	returned bool // it was not carried out
 }
 
-// take reserves the cost of the call, or returns why it is stopped.
 func (b *budget) take(ctx context.Context, now time.Duration, call *middleware.Call) (taking, *StoppedError) {
 	this := entry{tool: call.Tool, written: maphash.Bytes(b.ledger.seed, call.Arguments), at: now}
 	class := min(call.Tool.Safety(), annotation.Safe)

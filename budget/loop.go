@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// rounds is what counts as a loop.
 type rounds struct {
 	repeats int
 	pause   time.Duration
@@ -33,7 +32,6 @@ type entry struct {
 	back    bool
 }
 
-// A history is the last calls of a session, in the order in which they began.
 type history struct {
 	last []entry
 	made int    // all that there were
@@ -91,7 +89,6 @@ func (h *history) loop(r rounds, call uint64, now time.Duration) *StoppedError {
 	return nil
 }
 
-// run returns how many of the last calls repeat each other with the period.
 func (h *history) run(period int, answers bool) int {
 	n := period
 	for {

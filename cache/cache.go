@@ -151,12 +151,10 @@ type cacher struct {
 	log        *slog.Logger
 }
 
-// Describe implements [middleware.Describer].
 func (c *cacher) Describe() middleware.Description {
 	return middleware.Description{Kind: "cache", Next: c.next, Will: c.will, Caches: true}
 }
 
-// Will describes whether results are cached, and for how long.
 func (c *cacher) will(tool *middleware.Tool) string {
 	if tool == nil {
 		return "never cache"
@@ -255,7 +253,6 @@ func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name,
 	return res, since, "", err
 }
 
-// writeKept is write for a tool with results that the host allows to be cached.
 func (c *cacher) writeKept(ctx context.Context, call *middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
 	id, res, err := c.cached(ctx, call, c.store.clock())
 	if res != nil || err != nil {
@@ -283,7 +280,6 @@ func (c *cacher) writeKept(ctx context.Context, call *middleware.Call, ttl time.
 	return res, err
 }
 
-// keep caches a result of that age for at most ttl.
 func (c *cacher) keep(id key, call *middleware.Call, e entry, age, ttl time.Duration) {
 	if ttl = resultcopy.Shortened(e.res, ttl); ttl <= 0 {
 		return
@@ -313,7 +309,6 @@ func (c *cacher) cached(ctx context.Context, call *middleware.Call, now time.Dur
 	return id, c.clone(res), nil
 }
 
-// read answers from the cache, or joins the call that is in flight, or makes it.
 func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
 	now := c.store.clock()
 	if ttl <= 0 { // a result that another chain has cached has expired here
@@ -348,7 +343,6 @@ func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Durat
 	return c.clone(f.kept), nil
 }
 
-// answered records and logs how a call was answered without being made, and how old the answer is.
 func (c *cacher) answered(ctx context.Context, call *middleware.Call, how string, age time.Duration) {
 	freshness := call.Tool.Annotations.Freshness
 	callstate.Of(ctx).Cached(how, age, freshness)
@@ -387,5 +381,4 @@ func digestOf(ctx context.Context, call *middleware.Call) (digest, error) {
 	return id, err
 }
 
-// record adds the cache's decision to the call record, and its reason if it is not plain.
 func record(ctx context.Context, what, why string) { callstate.Of(ctx).Decide("cache", what, why) }

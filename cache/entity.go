@@ -15,7 +15,6 @@ import (
 // maxNames is how many entities one call may name before it counts as one that names none.
 const maxNames = 256
 
-// naming lists the arguments that name entities, by "server/tool".
 type naming map[string][]string
 
 func newNaming(given map[string][]string) naming {

@@ -16,7 +16,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A flight is a read in flight; several callers share its result.
 type flight struct {
 	id       key
 	names    []Name             // what it is about; none for a list
@@ -91,7 +90,6 @@ func (f *flight) keep(tool *middleware.Tool) {
 	f.kept, f.size = resultcopy.Copy(f.res)
 }
 
-// await waits until the flight ends, or the caller's context, and returns the error of either.
 func (c *cacher) await(ctx context.Context, f *flight) error {
 	select {
 	case <-f.done:

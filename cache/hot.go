@@ -35,7 +35,6 @@ type slot struct {
 	seen     atomic.Uint64 // hash of the last hit that was not the question
 }
 
-// A question is a call, byte for byte.
 type question struct {
 	hash          uint64
 	scope, server string
@@ -55,14 +54,12 @@ type answer struct {
 	at, expires time.Duration // by the store's clock
 }
 
-// A place is where a call's question is, or would be.
 type place struct {
 	slot     *slot
 	hash     uint64
 	question *question // nil if it is not there
 }
 
-// of returns the place of a call's question.
 func (h *hot) of(call *middleware.Call) place {
 	begin := call.Arguments[:min(len(call.Arguments), hotBytes)]
 	hash := maphash.Bytes(h.seed, begin) ^ binary.LittleEndian.Uint64(call.Tool.Digest[:])
@@ -77,7 +74,6 @@ func (h *hot) of(call *middleware.Call) place {
 	return at
 }
 
-// asks reports whether the call is this question.
 func (q *question) asks(call *middleware.Call) bool {
 	if q.definition != call.Tool.Digest || q.server != call.Tool.Server || q.scope != call.Scope {
 		return false

@@ -32,7 +32,6 @@ func (e *entry) valid(now time.Duration) bool {
 	return now < e.expires && !e.server.Changed(e.names, e.since)
 }
 
-// results holds the entries, least recently used first, within the store's bounds.
 type results struct {
 	list       *simplelru.LRU[key, entry]
 	maxEntries int
@@ -54,7 +53,6 @@ func (r *results) count(e entry, by int) {
 	}
 }
 
-// full reports whether another entry of that size requires an eviction.
 func (r *results) full(size int64) bool {
 	return r.list.Len() >= r.maxEntries || r.bytes+size > r.maxBytes
 }
@@ -65,7 +63,6 @@ func (r *results) add(id key, e entry) {
 	r.count(e, 1)
 }
 
-// lookAt is how many of the oldest entries are considered for eviction.
 const lookAt = 8
 
 // evict removes one of the oldest entries. It passes over results of slow tools, which take long to get again,

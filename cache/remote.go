@@ -75,7 +75,6 @@ type Found struct {
 	Busy bool
 }
 
-// remoteLimit is how long one operation of a Remote may take.
 const remoteLimit = 2 * time.Second
 
 // How often a caller that waits for another replica looks again.
@@ -91,7 +90,6 @@ type fetch struct {
 	kept *mcp.CallToolResult // nil if there is nothing for others
 }
 
-// A sharedRead is one read through the remote cache, or one write with a result that may be cached.
 type sharedRead struct {
 	*cacher
 
@@ -149,7 +147,6 @@ func (r *sharedRead) look(ctx context.Context) (res *mcp.CallToolResult, found F
 	return nil, found, "", nil
 }
 
-// release gives up the lead of a look without waiters.
 func (r *sharedRead) release(ctx context.Context, found Found) {
 	if found.Value == nil && !found.Busy && found.Ticket != "" {
 		_ = r.tell(ctx, func(ctx context.Context) error {
@@ -192,7 +189,6 @@ func (r *sharedRead) wait(ctx context.Context, ticket string, pause time.Duratio
 
 func (r *sharedRead) joinKey(ticket string) string { return string(r.q.ID[:]) + ticket }
 
-// fetch makes the call, and keeps its result for all.
 func (r *sharedRead) fetch(ctx context.Context, ticket string) (*mcp.CallToolResult, error) {
 	record(ctx, "miss", "")
 	at, f, kept := r.joinKey(ticket), &fetch{done: make(chan struct{})}, false

@@ -86,7 +86,6 @@ func NewStore(o StoreOptions) *Store {
 	return s
 }
 
-// clock returns the time since the store was made. It needs no lock.
 func (s *Store) clock() time.Duration { return time.Since(s.born) }
 
 // Stats returns the counts as of now.
@@ -146,7 +145,6 @@ func (s *shard) find(id key, now time.Duration) (e entry, ok bool) {
 	return e, true
 }
 
-// lookup returns the cached result of a call, nil if it is not cached, and when it was returned.
 func (s *shard) lookup(at place, call *middleware.Call, id digest, now time.Duration) (*mcp.CallToolResult, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +182,6 @@ func (s *shard) join(ctx context.Context, id key, server string, names []Name, n
 	return entry{}, f, true
 }
 
-// version returns the version of a read that is requested now.
 func (s *shard) version(server string, names []Name) versions.Version {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +214,6 @@ func (s *shard) leave(f *flight) {
 	}
 }
 
-// land ends a flight and wakes its callers.
 func (s *shard) land(f *flight) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,7 +33,6 @@ func newCaller(c *Catalog, sees func(*middleware.Tool) bool, view bool) *caller 
 	return v
 }
 
-// CallTool calls the tool on its server, behind a guard that goes by the class of the accepted definition.
 func (v *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	return guard.Call(ctx, call, v.lookup)
 }
@@ -126,7 +125,6 @@ func (a *admitter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Cal
 	return a.next.CallTool(ctx, call)
 }
 
-// accepted returns the tool of a call as it is accepted now, or why the call is refused.
 func (v *caller) accepted(ctx context.Context, call middleware.Call) (*middleware.Tool, *snapshot, error) {
 	callstate.Observe("lookup")
 	now, id := v.c.current.Load(), name{call.Tool.Server, call.Tool.Name()}

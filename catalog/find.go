@@ -137,7 +137,6 @@ type meter struct {
 	tools map[name]*Calls
 }
 
-// count counts a call that began at start, unless it was not sent.
 func (m *meter) count(call middleware.Call, start time.Time, res *mcp.CallToolResult, err error) {
 	if err != nil && middleware.NotSent(err) {
 		return
@@ -286,7 +285,6 @@ func (q *events) take() (e Event, ok bool) {
 	return e, false
 }
 
-// close drops the waiting events, and all later ones.
 func (q *events) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -352,14 +350,12 @@ func (c *Catalog) addTools(id string, executor middleware.ToolCaller, own bool, 
 	return c.add(context.Background(), id, local(tools), executor, own)
 }
 
-// functions are the executor of Go funcs, by their names.
 type functions map[string]gofunc.Func
 
 func (fs functions) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	return fs[call.Tool.Name()].CallTool(ctx, call) // the guard has found it among the tools of this list
 }
 
-// local is a session that lists always the same tools.
 type local []*mcp.Tool
 
 func (l local) ListTools(context.Context, *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {

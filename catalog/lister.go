@@ -56,7 +56,6 @@ func (c *Catalog) newLister(id string, s Session, refresh func(context.Context) 
 	return n
 }
 
-// A turn is the number of a list, and of the changes that were announced before it.
 type turn struct {
 	number int
 	seen   int64
@@ -77,7 +76,6 @@ func (n *lister) take(its turn) {
 	n.read.Store(max(n.read.Load(), its.seen))
 }
 
-// changing reports whether the server has announced a change that no list has yet.
 func (n *lister) changing() bool { return n.announced.Load() != n.read.Load() }
 
 // Refresh lists the tools of a server again. After an error its tools stay as they were, with a finding. Of
@@ -130,7 +128,6 @@ func (c *Catalog) install(ctx context.Context, entry *server, l *listing.Listing
 	}
 }
 
-// keep returns the new definitions, each of them the old one if nothing about it has changed.
 func keep(old []*definition, listed []*listing.Definition) []*definition {
 	known := make(map[string]*definition, len(old))
 	for _, d := range old {

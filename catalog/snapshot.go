@@ -26,7 +26,6 @@ type snapshot struct {
 	gone     map[string][]string // by server, the tools that it accepts and that are not listed
 }
 
-// A source is what lists a server's tools, and what executes their calls.
 type source struct {
 	lister   *lister
 	executor middleware.ToolCaller
@@ -164,7 +163,6 @@ func (s *snapshot) hold() {
 	}
 }
 
-// known returns the tools that are listed and those that are held back.
 func (s *snapshot) known() []*middleware.Tool {
 	tools := slices.Clone(s.list)
 	for _, h := range s.held {

@@ -21,12 +21,10 @@ type observer struct {
 	would func(*middleware.Tool) string
 }
 
-// Describe implements [middleware.Describer].
 func (o *observer) Describe() middleware.Description {
 	return middleware.Description{Kind: "observe", Next: o.next}
 }
 
-// CallTool passes every call on, with a grant for the guard, and records what would have been done with it.
 func (o *observer) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if call.Tool != nil {
 		callstate.Of(ctx).Decide("observe", "passed", fmt.Sprintf("would: %s; it is %s (%s)", o.would(call.Tool), call.Tool.Safety(), because(call.Tool)))
@@ -36,7 +34,6 @@ func (o *observer) CallTool(ctx context.Context, call middleware.Call) (*mcp.Cal
 	return o.next.CallTool(ctx, call)
 }
 
-// because is the evidence that decides the class of a tool.
 func because(tool *middleware.Tool) string {
 	a := tool.Annotations
 	for _, hint := range [...]struct {

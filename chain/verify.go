@@ -57,7 +57,6 @@ func kinds(whole middleware.Middleware) []string {
 	return r.kinds
 }
 
-// read notes the links of one chain, from the innermost.
 func (r *reader) read(links []middleware.Middleware) middleware.ToolCaller {
 	for _, link := range slices.Backward(links) {
 		r.add(link(r))
@@ -121,7 +120,6 @@ type slot struct {
 
 type list = []middleware.Middleware
 
-// A breach is a promise that an order breaks.
 type breach struct {
 	kind    string
 	breaks  string
@@ -215,7 +213,6 @@ var slots = []slot{
 	{name: "Route", kind: "route", in: func(s *Standard) list { return one(s.Route) }},
 }
 
-// gate returns what keeps the calls of a batch in order, nil if Confirm does it.
 func (s *Standard) gate() middleware.Middleware {
 	if s.Confirm != nil && turn.Gated(s.Confirm(nowhere)) {
 		return nil
@@ -223,7 +220,6 @@ func (s *Standard) gate() middleware.Middleware {
 	return turn.Gate()
 }
 
-// audit returns one of the two middlewares of the audit trail.
 func (s *Standard) audit(which func(Auditor, middleware.ToolCaller) middleware.ToolCaller) list {
 	if s.Audit == nil {
 		return nil

@@ -117,7 +117,7 @@ func (d *doubter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 		return nil, err
 	}
 	d.note(ctx, "repeated", last, "")
-	state.Repeats(last.Time)
+	state.Write(func(r *callstate.Record) { r.InDoubt = last.Time })
 	ctx, call = raised(ctx, call, last.Time)
 	return d.make(ctx, call, effect, first)
 }
@@ -244,7 +244,7 @@ func raised(ctx context.Context, call middleware.Call, since time.Time) (context
 	tool.Annotations = over(tool.Annotations)
 	call.Tool = &tool
 	ctx = callstate.WithAnswer(ctx, &call, callstate.Static(ctx, static), over)
-	callstate.Of(ctx).Classified(call.Tool)
+	callstate.Of(ctx).Write(func(r *callstate.Record) { r.Tool = call.Tool })
 	return ctx, call
 }
 

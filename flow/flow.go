@@ -194,7 +194,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	inner, its := ctx, call
 	if sources != nil {
 		inner, state = callstate.Ensure(ctx)
-		state.Traced(sources)
+		state.Write(func(r *callstate.Record) { r.Sources = sources })
 	}
 	if i := slices.IndexFunc(sources, func(s callstate.Source) bool { return s.Rule != "" }); i >= 0 {
 		if static, tool := call.Tool, *call.Tool; tool.Safety() != annotation.Unknown { // which is as strict
@@ -203,7 +203,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 			tool.Annotations = over(tool.Annotations)
 			its.Tool = &tool
 			inner = callstate.WithAnswer(inner, &its, static, over)
-			state.Classified(its.Tool)
+			state.Write(func(r *callstate.Record) { r.Tool = its.Tool })
 		}
 		state.Decide("flow", sources[i].Rule, sources[i].Argument)
 	}
@@ -245,7 +245,6 @@ func (t *tracer) trace(s *session, call *middleware.Call, form []byte) []callsta
 	return tr.sources
 }
 
-// A trace is the work on one call. The session's lock is held.
 type trace struct {
 	t       *tracer
 	s       *session
@@ -335,7 +334,6 @@ func (tr *trace) matters(kind Kind, o *origin, norm []byte) bool {
 	return !o.whole
 }
 
-// sensitive reports whether a value is sensitive and the tool may send it to strangers.
 func (tr *trace) sensitive(kind Kind, o *origin, raw string) bool {
 	if !tr.changes || !tr.t.on(SensitiveOut) || tr.call.Tool.Annotations.OpenWorld == annotation.No || o.from == fromUser || o.from == fromHost {
 		return false
@@ -397,7 +395,6 @@ func cut(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// around returns the text around a value, quoted.
 func around(t *folded.Text, at, n int) string {
 	from := t.Place(at)
 	end := min(len(t.Raw), from+max(n, len(t.Part(at, n))))

@@ -58,7 +58,6 @@ func (g *group) remove(bit int) {
 	g.results[bit], g.used = nil, g.used&^(1<<bit)
 }
 
-// candidates returns the results that may contain a folded value.
 func (g *group) candidates(value []byte) uint64 {
 	all := g.used
 	for i := 0; i+gramLen <= len(value) && all != 0; i++ {

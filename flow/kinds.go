@@ -76,7 +76,6 @@ func named(name string) Kind {
 	return Name
 }
 
-// kindOf returns the kind of a value of an argument, by its shape and then by the name.
 func kindOf(name Kind, value string) Kind {
 	if shaped := shapeOf(value); shaped != "" {
 		return shaped
@@ -115,7 +114,6 @@ var (
 	domain = regexp.MustCompile(`^([a-zA-Z0-9-]+\.)+(com|org|net|io|dev|app|co|me|ai|info|biz|xyz|[a-z]{2}\.[a-z]{2}|onion)(:[0-9]+)?$`)
 )
 
-// shapeOf returns the kind that a value has by its form, "" if it has none.
 func shapeOf(value string) Kind {
 	if len(value) < 6 || len(value) > 2048 {
 		return ""
@@ -156,7 +154,6 @@ func isMail(value string) bool {
 	return err == nil && strings.Contains(a.Address, "@")
 }
 
-// hostOf returns the host of a URL, "" if it has none.
 func hostOf(value string) string {
 	if !strings.Contains(value, "://") {
 		value = "https://" + value

@@ -6,14 +6,12 @@ import (
 	"strings"
 )
 
-// A leaf is one string or number of the arguments.
 type leaf struct {
 	name  string // of the innermost member
 	value string // a string's content, or a number as written
 	text  bool   // it is a string
 }
 
-// A walker goes through a JSON object in canonical form.
 type walker struct {
 	form  string
 	at    int
@@ -70,7 +68,6 @@ func (w *walker) comma() {
 	}
 }
 
-// str reads a string and returns its content.
 func (w *walker) str() string {
 	from, plain := w.at, true
 	for w.at++; w.more('"'); w.at++ {

@@ -9,7 +9,6 @@ import (
 	"github.com/fairlead-go/fairlead/flow/internal/folded"
 )
 
-// An origin is where a value came from, as far as the session's texts show.
 type origin struct {
 	from   string  // fromUser, fromHost, fromResult or fromNowhere
 	result *result // of fromResult
@@ -47,7 +46,6 @@ const (
 	maxCompare = 1024 // of a longer value its beginning is looked for
 )
 
-// origin returns where a value came from. The session's lock is held.
 func (l *lookup) origin() origin {
 	nowhere, n := origin{from: fromNowhere}, len(l.norm)
 	switch {

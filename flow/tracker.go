@@ -37,7 +37,6 @@ type Tracker struct {
 	host     []*folded.Text // of all sessions
 }
 
-// maxLost is how many evicted sessions are remembered.
 const maxLost = 100_000
 
 // NewTracker returns a tracker without sessions. It panics on a negative limit.
@@ -284,7 +283,6 @@ func (s *session) dropOldest() {
 	}
 }
 
-// held returns about how many bytes the results of a session take.
 func (s *session) held() int {
 	n := 0
 	for _, g := range s.groups {

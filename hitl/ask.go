@@ -40,7 +40,6 @@ type asker struct {
 	session   string // the name under which standing approvals for the session are kept
 }
 
-// Describe implements [middleware.Describer].
 func (a *asker) Describe() middleware.Description {
 	return middleware.Description{
 		Kind: "hitl", Next: a.next, Will: a.will,
@@ -48,7 +47,6 @@ func (a *asker) Describe() middleware.Description {
 	}
 }
 
-// will returns whether a person is asked.
 func (a *asker) will(tool *middleware.Tool) string {
 	switch {
 	case !a.mustAsk(tool):
@@ -72,7 +70,7 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	}
 	call.Arguments = bytes.Clone(call.Arguments) // what is shown is what runs, whatever the caller does to its bytes
 	state, began := callstate.Of(ctx), time.Now()
-	state.Asked(call.Arguments)
+	state.Write(func(r *callstate.Record) { r.Asked = call.Arguments })
 	if _, err := callstate.Form(state, &call); err != nil {
 		return nil, err
 	}
@@ -85,7 +83,7 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	}
 	yes, err := a.agree(ctx, call)
 	stop()
-	state.Wait(time.Since(began))
+	state.Write(func(r *callstate.Record) { r.Waited += time.Since(began) })
 	if err != nil {
 		what, why := "given up", ""
 		if _, pending := errors.AsType[*PendingError](err); pending || isWaiting(err) {
@@ -96,14 +94,15 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 		state.Decide("hitl", what, why)
 		return nil, err
 	}
-	if yes.standing != "" {
-		state.Answered(yes.by, "standing approval")
-	}
-	state.Approved(callstate.Approval{ID: yes.id, By: yes.by, Standing: yes.standing != ""})
-	if yes.edited {
-		state.Edited(yes.call.Arguments)
-	}
-	state.Classified(yes.call.Tool)
+	state.Write(func(r *callstate.Record) {
+		r.Tool, r.Approval = yes.call.Tool, callstate.Approval{ID: yes.id, By: yes.by, Standing: yes.standing != ""}
+		if yes.standing != "" {
+			r.By, r.Via = yes.by, "standing approval"
+		}
+		if yes.edited {
+			r.Edited = yes.call.Arguments
+		}
+	})
 	state.Decide("hitl", "allowed", "")
 	return a.run(ctx, yes)
 }
@@ -121,7 +120,6 @@ func (a *asker) pass(ctx context.Context, call *middleware.Call) (*mcp.CallToolR
 	return res, err
 }
 
-// agree returns the call as it was approved, by a standing approval or by a person.
 func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error) {
 	if a.confirmer == nil {
 		return nil, &DeniedError{Tool: call.Tool, Err: noConfirmerError{}}
@@ -174,7 +172,6 @@ func (a *asker) enter(ctx context.Context, call *middleware.Call) (*waiting.Plac
 	return a.people.Enter(call.Scope)
 }
 
-// lead asks for all that have joined.
 func (a *asker) lead(ctx context.Context, question *waiting.Joined, q query) (*agreed, error) {
 	defer a.joins.End(question)
 	if yes, found, err := a.stands(ctx, q.call); found {
@@ -257,7 +254,6 @@ func (a *asker) question(ctx context.Context, q query) (*agreed, error) {
 	}
 }
 
-// open records a question that the store does not have so far.
 func (a *asker) open(ctx context.Context, q *query) error {
 	if q.asked != nil {
 		return nil // it was held
@@ -335,7 +331,7 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 		return end(approvals.Void, "denied", &DeniedError{Tool: call.Tool, Err: err})
 	}
 	if got.err == nil {
-		callstate.Of(ctx).Answered(d.By, d.Via)
+		callstate.Of(ctx).Write(func(r *callstate.Record) { r.By, r.Via = d.By, d.Via })
 	}
 	asked, pending := errors.AsType[*PendingError](got.err)
 	switch {
@@ -383,7 +379,6 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 	}, nil, nil
 }
 
-// park leaves a question open while no call waits here.
 func (a *asker) park(ctx context.Context, key any, q query) {
 	q.place.Hold()
 	a.held.Hold(key, q, q.deadline, func() { a.expire(ctx, q) })

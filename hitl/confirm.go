@@ -19,7 +19,6 @@ import (
 	"github.com/fairlead-go/fairlead/redact"
 )
 
-// A query is one question to a person.
 type query struct {
 	id       string
 	call     middleware.Call
@@ -43,7 +42,6 @@ type answer struct {
 	free     Pattern // as well
 }
 
-// agreed is a call that was approved, as it was approved.
 type agreed struct {
 	call     middleware.Call
 	shown    annotation.Safety // the class that the person saw; an edit may have lowered it
@@ -81,7 +79,6 @@ func (a *asker) confirm(ctx context.Context, q query) *waiting.Asked[answer] {
 	})
 }
 
-// request returns what the confirmer gets; the bytes are its own.
 func (a *asker) request(ctx context.Context, q query) Request {
 	r := Request{
 		ID: q.id, Tool: q.call.Tool, Arguments: bytes.Clone(q.call.Arguments), CallID: q.call.ID, Scope: q.call.Scope, Input: q.input,

@@ -62,7 +62,6 @@ func (e *DeniedError) Is(target error) bool { return target == ErrDenied }
 // Unwrap returns why there was no answer.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// A noConfirmerError is why a chain approves nothing.
 type noConfirmerError struct{}
 
 func (noConfirmerError) Error() string { return "the chain has no confirmer" }
@@ -70,7 +69,6 @@ func (noConfirmerError) ForModel() string {
 	return "it needs an approval, and this host has no way to ask for one. Tell the user, and do not call it again"
 }
 
-// A revokedError is why a call that a standing approval answered is not made.
 type revokedError struct{}
 
 func (revokedError) Error() string {

@@ -23,7 +23,6 @@ func (a *asker) advance(ctx context.Context, id string, change approvals.Change)
 	return storeError{err}
 }
 
-// storeFailed returns the denial of a call that the store could not record.
 func (a *asker) storeFailed(ctx context.Context, call *middleware.Call, err error) error {
 	if _, logged := errors.AsType[storeError](err); !logged {
 		a.Logger.LogAttrs(ctx, slog.LevelError, "hitl: the store failed", slog.String("tool", call.Tool.String()), slog.Any("err", err))
@@ -32,7 +31,6 @@ func (a *asker) storeFailed(ctx context.Context, call *middleware.Call, err erro
 	return &DeniedError{Tool: call.Tool, Err: err}
 }
 
-// late records an answer that came when the question was over.
 func (a *asker) late(ctx context.Context, q query, got answer) {
 	defer a.survive(ctx, q.call)
 	if got.err != nil {
@@ -52,7 +50,6 @@ func (a *asker) asked(ctx context.Context, call *middleware.Call) {
 		slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()))
 }
 
-// An outcome is what the log has of an answer.
 type outcome struct {
 	what, by string
 	edited   bool

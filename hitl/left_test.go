@@ -114,9 +114,11 @@ func TestAnotherProcessAsksAboutAnotherCall(t *testing.T) {
 			c.Tool = &tool
 		},
 		"sources": func(_ hitl.Store, _ *middleware.Call, s *callstate.State) {
-			s.Traced([]callstate.Source{{Argument: "path", From: "result", Tool: "web/get", Rule: "a rule"}})
+			s.Write(func(r *callstate.Record) {
+				r.Sources = []callstate.Source{{Argument: "path", From: "result", Tool: "web/get", Rule: "a rule"}}
+			})
 		},
-		"in doubt": func(_ hitl.Store, _ *middleware.Call, s *callstate.State) { s.Repeats(time.Now()) },
+		"in doubt": func(_ hitl.Store, _ *middleware.Call, s *callstate.State) { s.Write(func(r *callstate.Record) { r.InDoubt = time.Now() }) },
 		"late":     func(hitl.Store, *middleware.Call, *callstate.State) { time.Sleep(time.Minute) },
 		"taken back": func(store hitl.Store, _ *middleware.Call, _ *callstate.State) {
 			all, err := store.List(context.Background())

@@ -114,7 +114,6 @@ func (a *asker) remember(ctx context.Context, approved middleware.Call, got answ
 
 var errNotOffered = errors.New("it was not offered")
 
-// fill sets what a standing approval covers to what the person chose.
 func (got answer) fill(kept *approvals.Standing, approved middleware.Call) (err error) {
 	d := got.decision
 	if d.Lifetime < 0 || d.Offer < 0 || d.Offer >= len(got.offers) || d.Remember > got.offers[d.Offer].Longest {
@@ -218,7 +217,7 @@ func (a *asker) left(ctx context.Context, call middleware.Call) (yes *agreed, fo
 	if !found {
 		return nil, false, nil
 	}
-	callstate.Of(ctx).Answered(s.By, "earlier, while no call waited")
+	callstate.Of(ctx).Write(func(r *callstate.Record) { r.By, r.Via = s.By, "earlier, while no call waited" })
 	a.decided(ctx, &call, outcome{what: "taken", by: s.By, took: time.Since(s.Since)})
 	if s.Denied {
 		return nil, true, &DeniedError{Tool: call.Tool, Reason: s.Reason, By: s.By}

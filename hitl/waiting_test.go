@@ -112,7 +112,7 @@ func TestAnotherCallTakesNoDecision(t *testing.T) {
 			r.answers <- hitl.Decision{Verdict: hitl.Approved}
 			call, ctx := deletes(t), callstate.Begin(t.Context())
 			if change(&call); name == "sources" {
-				ctx.Traced(untrusted)
+				ctx.Write(func(r *callstate.Record) { r.Sources = untrusted })
 			}
 			_, err := c.CallTool(ctx, call)
 			if e.want(t, 0); r.asked.Load() != 2 || err == nil {
@@ -131,7 +131,9 @@ func TestAnOpenQuestionIsForItsReasons(t *testing.T) {
 		c := hitl.New(r, hitl.Options{Timeout: time.Minute, Patience: func(context.Context) (time.Duration, string) { return time.Second, "on a page" }})(guarded(e))
 		wantWaiting(t, c, deletes(t))
 		ctx := callstate.Begin(t.Context())
-		callstate.Of(ctx).Traced([]callstate.Source{{Argument: "path", From: "result", Tool: "web/get", Rule: "a rule"}})
+		callstate.Of(ctx).Write(func(r *callstate.Record) {
+			r.Sources = []callstate.Source{{Argument: "path", From: "result", Tool: "web/get", Rule: "a rule"}}
+		})
 		if _, err := c.CallTool(ctx, deletes(t)); r.asked.Load() != 2 || err == nil {
 			t.Errorf("asked %d times, %v; want a question of its own", r.asked.Load(), err)
 		}

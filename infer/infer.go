@@ -122,7 +122,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		if classed := c.classed(tool); classed != nil {
 			call.Tool = classed
 			ctx = callstate.WithClass(ctx, classed)
-			callstate.Of(ctx).Classified(classed)
+			callstate.Of(ctx).Write(func(r *callstate.Record) { r.Tool = classed })
 		}
 	}
 	return c.next.CallTool(ctx, call)
@@ -160,7 +160,6 @@ func fresh(tool *middleware.Tool) *classified {
 
 const longDescription = 100
 
-// annotate writes what was found as hints, with one piece of evidence for each.
 func (t *tool) annotate(def *mcp.Tool, name []word) annotation.Annotations {
 	a := annotation.Annotations{Evidence: make([]annotation.Evidence, 0, 4)}
 	f, rule := t.so, t.rule

@@ -2,7 +2,6 @@ package infer
 
 import "github.com/fairlead-go/fairlead/infer/internal/text"
 
-// A verdict is the finding from the name alone.
 type verdict struct {
 	finding
 	verb word // the head verb; none where its sense is 0
@@ -99,7 +98,6 @@ func headVerb(ws []word) int {
 	return -1
 }
 
-// A phrase is a name in which the head verb is looked for.
 type phrase []word
 
 // head is the first word; else the one after a prefix; else any plain verb; else one that may be a noun.

@@ -82,7 +82,6 @@ func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult,
 	return a.result(), nil
 }
 
-// surelyFits reports whether the answer needs no closer look.
 func (a *answer) surelyFits() bool {
 	if a.total(a.room()) > a.room() {
 		return false
@@ -274,7 +273,6 @@ func annotationsOf(content mcp.Content) (name string, a *mcp.Annotations) {
 	return "", nil
 }
 
-// A part is one content with the text that a model sees of it.
 type part struct {
 	content mcp.Content
 	text    string

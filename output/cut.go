@@ -162,7 +162,6 @@ func (a *answer) cutParts(room, share int) {
 	}
 }
 
-// cutPart reports whether the part could be cut to that much.
 func (a *answer) cutPart(p *part, most int) bool {
 	switch {
 	case p.isDoc:
@@ -280,7 +279,6 @@ type position struct {
 	Skip  int             `json:"n"`           // rows of the page that were seen already
 }
 
-// cursorPrefix marks our cursors, apart from those of tools.
 const cursorPrefix = "fairlead."
 
 // begin returns the call as its tool understands it, and the requested page, nil if it cannot be read on.
@@ -401,7 +399,6 @@ func (p *page) reserve(v any, rows int) (restore func(v, next any)) {
 	}
 }
 
-// A cursorError is the error for a cursor of ours that was changed.
 type cursorError struct {
 	fault.Unsent
 

@@ -233,7 +233,7 @@ func TestClassIsTheOneFurtherIn(t *testing.T) {
 	unclassed, read := listing(t, "", annotation.Annotations{}), listing(t, "", annotation.ReadOnly())
 	classed := func(next middleware.ToolCaller) middleware.ToolCaller {
 		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-			callstate.Of(ctx).Classified(read)
+			callstate.Of(ctx).Write(func(r *callstate.Record) { r.Tool = read })
 			return next.CallTool(ctx, call)
 		})
 	}

@@ -156,7 +156,6 @@ func (c *caller) present(ctx context.Context, call middleware.Call, page *page, 
 	return out, err
 }
 
-// A promise is an output schema that was read, or why it is not usable.
 type promise struct {
 	contract *schema.Contract
 	err      error

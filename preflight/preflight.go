@@ -78,7 +78,6 @@ type judge struct {
 	earlier *lru.Cache[callstate.Binding, annotation.Annotations]
 }
 
-// maxEarlier is how many calls' answers are kept.
 const maxEarlier = 1024
 
 type caller struct {
@@ -113,7 +112,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		tool.Annotations = found.over(tool.Annotations)
 		call.Tool = &tool
 		ctx = callstate.WithAnswer(ctx, &call, static, found.over)
-		callstate.Of(ctx).Classified(call.Tool)
+		callstate.Of(ctx).Write(func(r *callstate.Record) { r.Tool = call.Tool })
 	}
 	return c.next.CallTool(ctx, call)
 }
@@ -131,7 +130,6 @@ func (j *judge) rule(tool *middleware.Tool) (Rule, bool) {
 	return rule, ok
 }
 
-// classify works out the class of one call. An error ends the call before it was sent.
 func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, error) {
 	if call.Tool == nil || call.Tool.Definition == nil {
 		return finding{}, nil
@@ -167,7 +165,6 @@ func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, er
 	return j.resolve(ctx, call, trusted)
 }
 
-// optional returns the parameters that are the only reason of a confirmation, nil if there is another reason.
 func optional(a annotation.Annotations) (names []string) {
 	if a.RequiresConfirmation != annotation.Yes || a.Destructive != annotation.No {
 		return nil
@@ -184,7 +181,6 @@ func optional(a annotation.Annotations) (names []string) {
 	return names
 }
 
-// unaddressed takes back the confirmation of a call without these parameters.
 func unaddressed(a annotation.Annotations) annotation.Annotations {
 	if optional(a) == nil {
 		return a

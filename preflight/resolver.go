@@ -40,7 +40,6 @@ func (j *judge) ask(ctx context.Context, call middleware.Call) (answer annotatio
 	return answer, ok, err
 }
 
-// attempts is how often a server is asked about one call.
 const attempts = 2
 
 // once asks within a time of its own, so that the call keeps its own.
@@ -161,7 +160,6 @@ func believing(layer annotation.Annotations) callstate.Over {
 	}
 }
 
-// hosts returns what the host said of the deciding fields.
 func hosts(a annotation.Annotations) annotation.Annotations {
 	var others []annotation.Field
 	for _, f := range append(slices.Clone(deciding), annotation.OpenWorldHint) {
@@ -185,7 +183,6 @@ func unanswered(tool *middleware.Tool, said string) callstate.Over {
 	return raising(ask)
 }
 
-// stated reports whether a has a hint about what a call does.
 func stated(a annotation.Annotations) bool {
 	return a.ReadOnly != annotation.Unset || a.Destructive != annotation.Unset || a.RequiresConfirmation != annotation.Unset
 }
@@ -196,7 +193,6 @@ const (
 	maxMessage = 2000
 )
 
-// cut returns the beginning of a text, marked as such.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -78,7 +78,6 @@ func Argument(name string, probe Probe) Rule {
 // A Condition is what arguments must be for a rule to speak.
 type Condition struct{ tests []test }
 
-// A test is that one argument has one of the values.
 type test struct {
 	name   string
 	values []any
@@ -180,7 +179,6 @@ func (c Condition) String() string {
 	return strings.Join(parts, " and ")
 }
 
-// check panics if a rule is nil or its name is not "server/tool".
 func (r Rules) check() {
 	for name, rule := range r {
 		server, tool, ok := strings.Cut(name, "/")
@@ -230,7 +228,6 @@ func (a Arguments) absent(name string) bool {
 	return !a.has(name) || string(a.members[name]) == "null"
 }
 
-// given reports whether an argument may be there and hold something.
 func (a Arguments) given(name string) bool {
 	switch string(a.members[name]) {
 	case "[]", `""`:

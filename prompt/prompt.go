@@ -202,7 +202,6 @@ func (s *section) strip(int) {
 
 const stripped = " For want of room they are listed without descriptions."
 
-// drop leaves out tools from the end until at least excess bytes are gone, with the line that counts them.
 func (s *section) drop(excess int) {
 	if s.shown > 0 {
 		excess += len(more(len(s.tools)))
@@ -215,7 +214,6 @@ func (s *section) drop(excess int) {
 
 func more(n int) string { return fmt.Sprintf("… and %d more\n", n) }
 
-// write appends the section under its heading, and nothing where it has no tools.
 func (s *section) write(b *strings.Builder, heading, means string) {
 	if len(s.tools) == 0 {
 		return
@@ -330,7 +328,6 @@ func (s *sections) rules(p middleware.Description) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// risky names the classes of the tools whose calls are confirmed, "" for none.
 func (s *sections) risky() string {
 	switch d, u := s.has(annotation.Dangerous), s.has(annotation.Unknown); {
 	case d && u:

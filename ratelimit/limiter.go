@@ -17,7 +17,6 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// limiter is what all chains built from one middleware share.
 type limiter struct {
 	o     Options
 	local *Memory                // keeps the quota without Options.Shared
@@ -28,7 +27,6 @@ type limiter struct {
 // askAgain is how often a waiter reports to a [Shared] that it is still there.
 const askAgain = 500 * time.Millisecond
 
-// admit returns nil when the call may go now, and has taken its tokens then.
 func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool) error {
 	switch {
 	case over(ctx):

@@ -41,7 +41,6 @@ type line struct {
 	waiters   []place
 }
 
-// A place is one waiter's in a line.
 type place struct {
 	id    string
 	seen  time.Time
@@ -213,7 +212,6 @@ func (l *line) ahead(w place) int {
 // gone reports whether the waiter has not asked again for too long.
 func (p place) gone(now time.Time) bool { return p.awake == nil && now.Sub(p.seen) > waiterLease }
 
-// stand keeps the waiter's place, or gives it the last one.
 func (l *line) stand(w place) {
 	if at := l.index(w.id); at >= 0 {
 		l.waiters[at] = w
@@ -243,7 +241,6 @@ func (l *line) wakeFirst() {
 	}
 }
 
-// sweep drops what is as good as new.
 func (m *Memory) sweep(now time.Time) {
 	if now.Before(m.next) {
 		return
@@ -277,7 +274,6 @@ type Shared interface {
 	Leave(ctx context.Context, w Waiter)
 }
 
-// sharedLimit is how long one method of a Shared may take.
 const sharedLimit = 2 * time.Second
 
 // A Waiter is one call.

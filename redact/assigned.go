@@ -29,7 +29,6 @@ var (
 //go:embed words.txt
 var wordsText string
 
-// words holds the lists of words.txt by their names.
 var words = func() map[string][]string {
 	lists := make(map[string][]string)
 	for line := range strings.SplitSeq(strings.ReplaceAll(wordsText, "\n\t", " "), "\n") {
@@ -102,7 +101,6 @@ type name struct {
 	start, end int
 }
 
-// longestName bounds how far a name is looked for.
 const longestName = 64
 
 // nameBefore returns the name that ends at end, and begins after least.
@@ -162,7 +160,6 @@ type redacted struct{ err error }
 func (e *redacted) Error() string { return new(Redactor).Text(e.err.Error()) }
 func (e *redacted) Unwrap() error { return e.err }
 
-// secretName reports whether a member is a secret by its name and not empty, a switch or a count of tokens.
 func secretName(name string, member any) bool {
 	switch member := member.(type) {
 	case nil, bool:
@@ -227,7 +224,6 @@ func isFlag(item any) bool {
 	return ok && strings.HasPrefix(s, "-") && !strings.ContainsAny(s, "= ") && IsSecret(s)
 }
 
-// isHeader reports whether the item names a header whose value comes next in a list.
 func isHeader(item any) bool {
 	s, ok := item.(string)
 	return ok && header.MatchString(s) && IsSecret(s)

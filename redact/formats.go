@@ -61,7 +61,6 @@ func formats(s string, found func(string)) string {
 	return s
 }
 
-// checked are the shapes of numbers that hold a checksum.
 var checked = []struct {
 	shape *regexp.Regexp
 	valid func(string) bool
@@ -179,7 +178,6 @@ func once(s string, found func(secret string)) string {
 	return random(formats(s, found), found)
 }
 
-// replace puts the mark in the place of all but the first group.
 func replace(s string, shape *regexp.Regexp, found func(string)) string {
 	return cut(s, shape.FindAllStringSubmatchIndex(s, -1), found, func(m []int, _ int) (from, to int) {
 		if strings.HasPrefix(s[m[3]:], Mark) || withPort.MatchString(s[m[0]:m[1]]) {
@@ -209,7 +207,6 @@ func mixed(run string) bool {
 	return strings.ContainsAny(run, "0123456789") && strings.ToLower(run) != run && strings.ToUpper(run) != run
 }
 
-// bits is Shannon's entropy of the bytes.
 func bits(run string) float64 {
 	var count [256]float64
 	for i := range len(run) {

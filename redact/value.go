@@ -60,7 +60,6 @@ func (n name) value(s string, at int, sign string) (from, to int) {
 	return from, to
 }
 
-// alone reports whether the name begins one of several lines.
 func (n name) alone(s string) bool {
 	begin := strings.LastIndexByte(s[max(0, n.start-longestName):n.start], '\n') + 1
 	begin += max(0, n.start-longestName)
@@ -95,7 +94,6 @@ func (n name) below(s string, from, at, broken int) int {
 	return end
 }
 
-// indent is the indentation of the name, as in YAML.
 func (n name) indent(s string, broken int) int {
 	least := max(0, n.start-4*longestName)
 	start := least + len(strings.TrimRight(s[least:n.start], `"'\`))
@@ -170,7 +168,6 @@ func until(s string, at int, stops string) int {
 	return len(s)
 }
 
-// A quote is a quotation mark and the backslashes before it. The zero value is the empty one.
 type quote struct {
 	is      bool
 	mark    byte
@@ -283,15 +280,12 @@ func word(s string, at int, in quote) int {
 	return len(s)
 }
 
-// maxPart is how long a text in quotes within a word is.
 const maxPart = 256
 
-// ends reports whether a word ends here.
 func ends(s string) bool {
 	return s == "" || strings.IndexByte(" \t\r\n,;&|)]}<>\"'`\\", s[0]) >= 0
 }
 
-// balanced is where the list or object ends that begins at a place.
 func balanced(s string, at int) int {
 	depth := 0
 	for i := at; i < len(s); i++ {

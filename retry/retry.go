@@ -113,7 +113,7 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	var doubt error                        // of the first attempt that may have changed something
 	cost := 0                              // of the attempt under way
 	for attempt := 1; ; attempt++ {
-		callstate.Of(ctx).Attempt()
+		callstate.Of(ctx).Write(func(r *callstate.Record) { r.Attempts++ })
 		res, err := r.next.CallTool(ctx, call)
 		if err == nil {
 			r.budget.give(serverOf(call), max(cost, successGain))
@@ -163,17 +163,14 @@ func outcome(call middleware.Call, doubt, err error) error {
 	return middleware.OutcomeUnknown(call, err)
 }
 
-// repeatable reports whether making the call again can do no harm and may help.
 func (r *retrier) repeatable(call middleware.Call, err error) bool {
 	return !middleware.Permanent(err) && (middleware.NotSent(err) || middleware.Refused(err) || r.harmless(call.Tool))
 }
 
-// harmless reports whether a call of the tool that may have happened can be repeated.
 func (r *retrier) harmless(tool *middleware.Tool) bool {
 	return tool != nil && (tool.Annotations.SafeToRetry() || r.inferred && tool.Annotations.InferredIdempotent())
 }
 
-// bounds returns the growing bounds of the waits of one call.
 func (r *retrier) bounds(tool *middleware.Tool) *backoff.ExponentialBackOff {
 	first := r.first
 	if first == 0 {
@@ -297,7 +294,6 @@ func costOf(err error) int {
 	return retryCost
 }
 
-// take draws on the server's tokens, and reports false if they do not suffice.
 func (b *budget) take(server string, cost int) bool {
 	if cost == 0 {
 		return true

@@ -29,7 +29,6 @@ type Replica struct {
 	Capabilities []string
 }
 
-// primary is the weight from which a replica gets what is dangerous.
 const primary = 50
 
 // Categories that draw tools by what is known about them.
@@ -38,7 +37,6 @@ const (
 	HighCompute = "high-compute"
 )
 
-// A member is a replica of a pool with its health.
 type member struct {
 	Replica
 	state
@@ -154,7 +152,6 @@ func (p *Pool) narrow(tool *middleware.Tool, tried []*member, at time.Time) (fou
 	return found, why
 }
 
-// allowed returns the replicas that may have the tool at all.
 func (p *Pool) allowed(tool *middleware.Tool) ([]*member, string) {
 	found, why := p.members, "any replica"
 	if tool.Safety().MustConfirm() {

@@ -148,7 +148,6 @@ func elsewhere(call middleware.Call, err error) bool {
 	return call.Tool.Safety() == annotation.Safe || middleware.NotSent(err) || middleware.Refused(err)
 }
 
-// try calls one replica and learns from what came of it, a panic included.
 func (p *Pool) try(ctx context.Context, chosen *member, call middleware.Call) (res *mcp.CallToolResult, err error) {
 	came := failed
 	defer func() { p.learn(ctx, chosen, came) }()
@@ -171,7 +170,6 @@ func (s *state) trial(at time.Time) bool {
 	return s.failed && s.busy == 0 && !at.Before(s.until)
 }
 
-// An outcome is what a call shows about the replica.
 type outcome uint8
 
 const (
@@ -180,7 +178,6 @@ const (
 	failed
 )
 
-// judge returns what an error shows about the replica that it came from.
 func judge(ctx context.Context, err error) outcome {
 	switch {
 	case err == nil:
@@ -193,7 +190,6 @@ func judge(ctx context.Context, err error) outcome {
 	return failed
 }
 
-// maxPause is how many times the first pause a pause may become.
 const maxPause = 32
 
 func (p *Pool) learn(ctx context.Context, m *member, came outcome) {

@@ -227,7 +227,6 @@ func JSONRows(arguments json.RawMessage) []string {
 // breaks turns JSON's own \n into a line break, which Line shows as \n again, or counts.
 var breaks = strings.NewReplacer(`\\`, `\\`, `\n`, "\n")
 
-// wrap breaks a row where it is too long for a terminal.
 func wrap(runes []rune) []string {
 	const width = 72
 	first := fit(runes, width)
@@ -338,7 +337,6 @@ func alike(s string) map[int]bool {
 	return found
 }
 
-// A letter is one of a word, with its place in the text.
 type letter struct {
 	at   int
 	rune rune

@@ -29,7 +29,6 @@ func Run(t *testing.T, open func(t *testing.T) (a, b Stores)) {
 
 type replicas struct{ a, b Stores }
 
-// A testCase names the sentence that is broken if it fails.
 type testCase struct {
 	name string
 	run  func(t *testing.T, r replicas)

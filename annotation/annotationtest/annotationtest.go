@@ -62,7 +62,6 @@ func list(ctx context.Context, session *mcp.ClientSession) ([]*mcp.Tool, error) 
 	return tools, nil
 }
 
-// missing names what the options speak of and the server does not list.
 func missing(tools []*mcp.Tool, o Options) []string {
 	var faults []string
 	look := func(option string, names iter.Seq[string]) {
@@ -77,7 +76,6 @@ func missing(tools []*mcp.Tool, o Options) []string {
 	return faults
 }
 
-// check returns what is wrong with one tool, and why a part could not be tried.
 func check(ctx context.Context, session *mcp.ClientSession, tool *mcp.Tool, o Options) (faults []string, skipped string) {
 	declared, err := annotation.FromTool(tool)
 	if err != nil {
@@ -99,7 +97,6 @@ func check(ctx context.Context, session *mcp.ClientSession, tool *mcp.Tool, o Op
 	return append(faults, behaviour...), skipped
 }
 
-// meant compares what a tool declares with what it should.
 func meant(name string, declared annotation.Annotations, want map[string]annotation.Annotations) string {
 	if want == nil {
 		for _, preset := range []annotation.Annotations{annotation.ReadOnly(), annotation.Write(), annotation.Update(), annotation.Destructive()} {

@@ -80,7 +80,6 @@ func shownKey(path, key string) string {
 	return "." + key
 }
 
-// fields returns the members in which two definitions differ, safe to show.
 func fields(was, is []byte) []string {
 	var fields []string
 	for _, e := range edits(members(was), members(is)) {
@@ -90,7 +89,6 @@ func fields(was, is []byte) []string {
 	return slices.Compact(fields)
 }
 
-// writeDiff writes each field in which two definitions differ, the old value after a minus, the new one after a plus.
 func writeDiff(b *strings.Builder, was, is []byte) {
 	found := edits(members(was), members(is))
 	for i, e := range found {
@@ -176,7 +174,6 @@ type Change struct {
 
 func (c Change) name() name { return name{c.Server, c.Tool} }
 
-// same reports whether both changes are to the same definition of a tool.
 func (c Change) same(o Change) bool {
 	return c.name() == o.name() && c.Is == o.Is && c.now.digest == o.now.digest
 }

@@ -192,7 +192,6 @@ type SelectOptions struct {
 
 const defaultMax = 20
 
-// allows reports whether a tool that nobody named may be selected.
 func (o *SelectOptions) allows(t *middleware.Tool) bool {
 	return (o.WithDangerous || !t.Annotations.MustConfirm()) && o.holds(t)
 }
@@ -222,7 +221,6 @@ func (x *Index) Select(ctx context.Context, message string, o SelectOptions) ([]
 	return append(selected, fitting[:min(len(fitting), most-len(selected))]...), nil
 }
 
-// picked returns the tools that are selected without a look at the message.
 func (s *state) picked(o *SelectOptions) (picked []*middleware.Tool, err error) {
 	for _, list := range []struct {
 		field string
@@ -244,7 +242,6 @@ func (s *state) picked(o *SelectOptions) (picked []*middleware.Tool, err error) 
 	return picked, nil
 }
 
-// fitting returns the tools that may be selected and fit the message, the best first.
 func (s *state) fitting(ctx context.Context, message string, rank Ranker, may func(*middleware.Tool) bool) ([]*middleware.Tool, error) {
 	if rank == nil {
 		return s.at(ranked(s.scores(message), func(at int32) bool { return may(s.tools[at]) })), nil

@@ -74,7 +74,6 @@ var _ Board = (*MemoryBoard)(nil)
 // NewBoard returns an empty board.
 func NewBoard() *MemoryBoard { return &MemoryBoard{notices: make(map[string]*posted)} }
 
-// open reports whether the question takes an answer.
 func (p *posted) open(now time.Time) bool {
 	return !p.ended && now.Before(p.Until) && (p.waiting > 0 || now.Sub(p.left) < unattended)
 }

@@ -17,7 +17,6 @@ const (
 	maxStanding = 10_000 // standing approvals of one scope that have not expired, so that no scope takes another's place
 )
 
-// An entry is one change of a book, and one line of a file.
 type entry struct {
 	At       time.Time `json:"at"`
 	Op       op        `json:"op"`
@@ -104,12 +103,10 @@ func (b *book) find(scope *string, fits func(Standing) bool) ([]Standing, error)
 	return found, nil
 }
 
-// Forget implements [Store].
 func (b *book) Forget(_ context.Context, scope, id string) error {
 	return b.commit(entry{Op: forgotten, ID: id, Scope: scope})
 }
 
-// commit makes one change, or none.
 func (b *book) commit(e entry) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -193,7 +190,6 @@ func (b *book) checkNew(a Approval, now time.Time) error {
 	return fmt.Errorf("approvals: an approval cannot begin as %q", a.State)
 }
 
-// apply makes an entry that was checked.
 func (b *book) apply(e entry) {
 	switch e.Op {
 	case asked:

@@ -149,7 +149,6 @@ func (f *File) voidWhatWasOpen(logger *slog.Logger) error {
 // open, in the state that it had then. The outcome of those that were spent is unknown.
 func (f *File) Interrupted() []Approval { return slices.Clone(f.interrupted) }
 
-// append writes one line and waits until it is on the disk.
 func (f *File) append(e entry) error {
 	line, err := json.Marshal(e)
 	if err == nil {

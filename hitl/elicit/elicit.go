@@ -85,7 +85,6 @@ type confirmer struct {
 	link func(hitl.Request) (string, error)
 }
 
-// inputKey is the name of our one question among the requests for input.
 const inputKey = "fairlead.confirm"
 
 func (c *confirmer) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
@@ -111,7 +110,6 @@ func (c *confirmer) Confirm(ctx context.Context, request hitl.Request) (hitl.Dec
 	return decide(req, res, request)
 }
 
-// question returns what the client is to show, by its own request.
 func (c *confirmer) question(req *mcp.CallToolRequest, request hitl.Request) (*mcp.ElicitParams, error) {
 	switch canShow(req) {
 	case forms:
@@ -171,7 +169,6 @@ func Progress(ctx context.Context, waited time.Duration) {
 	})
 }
 
-// second reads what came back with a call that answers a question.
 func (c *confirmer) second(req *mcp.CallToolRequest, request hitl.Request) (hitl.Decision, error) {
 	if err := c.open(request); err != nil {
 		return hitl.Decision{}, err

@@ -124,7 +124,6 @@ func formFault(schema any) error {
 
 const fishes = " asks for what looks like a secret"
 
-// wordsFault returns the fault of the title and the description of a form or a field.
 func wordsFault(of map[string]any) string {
 	for _, name := range []string{"title", "description"} {
 		switch text, ok := of[name].(string); {
@@ -137,7 +136,6 @@ func wordsFault(of map[string]any) string {
 	return ""
 }
 
-// aboutSecret reports whether a text, or one word of it, names a secret.
 func aboutSecret(text string) bool {
 	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	return redact.IsSecret(text) || slices.ContainsFunc(strings.FieldsFunc(text, between), redact.IsSecret)

@@ -28,7 +28,6 @@ func (c *confirmer) seal(request hitl.Request) string {
 	return encoding.EncodeToString(c.mac(text, request))
 }
 
-// open returns an error for a seal that came back changed.
 func (c *confirmer) open(request hitl.Request) error {
 	text, err := encoding.DecodeString(request.Input.State)
 	if err != nil || len(text) != sealBytes || !hmac.Equal(text, c.mac(text[:8:8], request)) {

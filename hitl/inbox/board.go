@@ -74,7 +74,6 @@ func (q *question) sheet() ([]byte, error) {
 	return json.Marshal(s) //nolint:musttag // the names are the fields'; nobody else reads it
 }
 
-// readSheet makes a question of what hangs on the board.
 func readSheet(n approvals.Notice) (*question, error) {
 	var s sheet
 	definition := new(mcp.Tool)

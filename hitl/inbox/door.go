@@ -61,7 +61,6 @@ func (in *Inbox) Link(origin, by string) string {
 	return strings.TrimSuffix(origin, "/") + in.path + "?token=" + url.QueryEscape(token)
 }
 
-// enter makes a session of a link.
 func (d *doors) enter(token string) (id string, err error) {
 	now := time.Now()
 	if d.guess.Tokens() < 1 {
@@ -81,7 +80,6 @@ func (d *doors) enter(token string) (id string, err error) {
 	return id, nil
 }
 
-// session returns whose request this is.
 func (d *doors) session(r *http.Request) (*session, error) {
 	c, err := r.Cookie(d.cookie)
 	if err != nil {

@@ -112,7 +112,6 @@ func New(o Options) *Inbox {
 	return in
 }
 
-// hostAllowed looks at a Host header; its port is the listener's affair.
 func (in *Inbox) hostAllowed(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

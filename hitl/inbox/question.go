@@ -18,7 +18,6 @@ import (
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// A question is one request that waits.
 type question struct {
 	posted  chan struct{} // closed when it hangs on the board; nil for one of another replica
 	ctx     context.Context
@@ -28,7 +27,6 @@ type question struct {
 	hung    time.Time // when a look at the board brought it, where it is
 }
 
-// A record is what is kept of a question that is over.
 type record struct {
 	past
 
@@ -84,7 +82,6 @@ func (in *Inbox) add(ctx context.Context, request hitl.Request) (*question, erro
 
 const silent = "denied: nobody answered in time"
 
-// expire ends a question that nobody decided.
 func (in *Inbox) expire(q *question) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -119,7 +116,6 @@ func (in *Inbox) keep(r record) {
 	in.version++
 }
 
-// An answer is the part of a form about one question.
 type answer struct {
 	decision hitl.Decision
 	digest   string // that was shown
@@ -136,7 +132,6 @@ func (in *Inbox) decide(ctx context.Context, id string, a answer, s *session) er
 	return in.answerOnBoard(ctx, q, a.decision)
 }
 
-// mayDecide returns the question that an answer is to.
 func (in *Inbox) mayDecide(id string, a answer, s *session) (*question, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -174,12 +169,10 @@ func (in *Inbox) decided(ctx context.Context, q *question, d hitl.Decision) {
 		slog.String("outcome", r.What), slog.String("by", r.By))
 }
 
-// late reports whether the time of a question is over, whether its end was noticed yet or not.
 func (q *question) late() bool {
 	return q.ctx.Err() != nil || !q.request.Deadline.IsZero() && !time.Now().Before(q.request.Deadline)
 }
 
-// refuses returns the error of an answer to a question that is over.
 func (r *record) refuses(digest string) error {
 	switch {
 	case r.digest != digest:
@@ -215,7 +208,6 @@ func (q *question) together() string {
 	return "?" + url.Values{"server": {q.request.Tool.Server}, "tool": {q.request.Tool.Name()}}.Encode()
 }
 
-// find returns a question that waits, or what came of it, or neither.
 func (in *Inbox) find(id string) (*question, *record) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

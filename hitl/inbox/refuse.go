@@ -9,7 +9,6 @@ import (
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// A refusal is an answer to a request that was not obeyed, with what to do next.
 type refusal struct {
 	status int
 	text   string
@@ -47,7 +46,6 @@ func status(err error) int {
 	return http.StatusInternalServerError
 }
 
-// refused logs a request that is not obeyed, and answers it with a page.
 func (in *Inbox) refused(w http.ResponseWriter, r *http.Request, err error) {
 	in.logRefused(r, err)
 	in.render(w, status(err), "message", message{Status: status(err), Title: http.StatusText(status(err)), Text: err.Error()})

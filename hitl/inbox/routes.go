@@ -158,7 +158,6 @@ func (in *Inbox) changes(w http.ResponseWriter, r *http.Request, _ *session) {
 	_, _ = fmt.Fprint(w, in.version)
 }
 
-// decision reads a form and obeys it, or refuses it and leaves the question open.
 func (in *Inbox) decision(w http.ResponseWriter, r *http.Request, s *session) {
 	id := r.PathValue("id")
 	q, over := in.find(id)
@@ -195,7 +194,6 @@ func (in *Inbox) decision(w http.ResponseWriter, r *http.Request, s *session) {
 	}
 }
 
-// together shows what waits of one tool, each question with a box to tick.
 func (in *Inbox) together(w http.ResponseWriter, r *http.Request, s *session) {
 	in.look(r.Context())
 	in.render(w, http.StatusOK, "together", in.ofTool(s, r))
@@ -250,7 +248,6 @@ func (in *Inbox) decideTogether(w http.ResponseWriter, r *http.Request, s *sessi
 	http.Redirect(w, r, in.path+"?"+url.Values{"done": ticked}.Encode(), http.StatusSeeOther)
 }
 
-// forget takes a standing approval back, in all processes that share the store.
 func (in *Inbox) forget(w http.ResponseWriter, r *http.Request, s *session) {
 	form, err := readForm(w, r, "id")
 	if err == nil {
@@ -313,7 +310,6 @@ func readForm(w http.ResponseWriter, r *http.Request, fields ...string) (url.Val
 	return form, nil
 }
 
-// read makes an answer of a form. The question is nil where it is over.
 func read(form url.Values, q *question) (answer, error) {
 	a := answer{digest: form.Get("digest")}
 	bad := func(format string, args ...any) (answer, error) {
@@ -357,7 +353,6 @@ func read(form url.Values, q *question) (answer, error) {
 	return a, nil
 }
 
-// freeName is the field that leaves a member free.
 func freeName(i int) string { return fmt.Sprintf("free-%d", i) }
 
 // plain drops what a reader of the reason could not see.

@@ -90,7 +90,6 @@ type (
 	}
 )
 
-// Millis is for the page's clock.
 func (c card) Millis() int64 { return c.Left.Milliseconds() }
 
 // Says is the time that is left, in words.
@@ -161,7 +160,6 @@ func (in *Inbox) remembered(ctx context.Context, q *question) *memory {
 	return &memory{Path: in.path, All: all[:shown], More: len(all) - shown, Unread: err != nil}
 }
 
-// card draws a question with at most so many arguments of at most so many bytes.
 func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 	r := q.request
 	c := card{
@@ -223,7 +221,6 @@ func (c card) Plain() bool {
 	return c.Whole && !c.Own && !slices.ContainsFunc(slices.Concat(c.Rows, c.Extra, c.Drafts), row.Folded)
 }
 
-// brief is the beginning of arguments, on one line.
 func brief(arguments []byte) string {
 	text := safetext.Line(string(arguments[:min(len(arguments), maxPast)]))
 	if len(arguments) > maxPast {

@@ -18,7 +18,6 @@ type box struct {
 	text bytes.Buffer
 }
 
-// heading begins the box.
 func (b *box) heading(text string) {
 	border := "\n  ╭─ "
 	for _, text := range safetext.Wrap(safetext.Line(text), 75) {
@@ -27,7 +26,6 @@ func (b *box) heading(text string) {
 	}
 }
 
-// plain writes a text without a name.
 func (b *box) plain(text string) {
 	for _, text := range safetext.Wrap(text, 76) {
 		b.text.WriteString("  │ " + text + "\n")
@@ -54,7 +52,6 @@ func (b *box) rows(rows []string, what string) {
 	}
 }
 
-// bytes ends the box and returns it.
 func (b *box) bytes() []byte {
 	b.text.WriteString("  ╰─\n")
 	return b.text.Bytes()

@@ -46,7 +46,6 @@ func (r *reader) take(ctx context.Context) error {
 	}
 }
 
-// release lets the next question take the screen.
 func (r *reader) release() { <-r.turn }
 
 // oneBreath is less than a person takes to read a question and answer it. What comes
@@ -97,7 +96,6 @@ func (r *reader) answer(ctx context.Context) (text, word string, err error) {
 	return text, strings.TrimRight(strings.ToLower(text), ".!"), err
 }
 
-// agrees reports whether a word approves.
 func agrees(word string) bool {
 	return slices.Contains([]string{"y", "yes", "yes please", "yeah", "yep", "ok", "okay", "sure", "allow", "approve", "go ahead"}, word)
 }

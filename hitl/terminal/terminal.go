@@ -38,7 +38,6 @@ type terminal struct {
 	out   io.Writer
 }
 
-// Confirm puts one question.
 func (t *terminal) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
 	if err := t.lines.take(ctx); err != nil {
 		return hitl.Decision{}, err
@@ -47,7 +46,6 @@ func (t *terminal) Confirm(ctx context.Context, request hitl.Request) (hitl.Deci
 	return t.one(ctx, request)
 }
 
-// one puts one question. The caller has the screen.
 func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
 	var edited json.RawMessage
 	var free []string
@@ -140,13 +138,11 @@ func (t *terminal) end(ctx context.Context, request hitl.Request) (lifetime time
 	return lifetime, ok, err
 }
 
-// instead asks for the guidance that goes to the model with a denial.
 func (t *terminal) instead(ctx context.Context) (string, error) {
 	fmt.Fprint(t.out, "  Denied. What should the model do instead? ")
 	return t.lines.line(ctx)
 }
 
-// explain prints the help, after what was not understood.
 func (t *terminal) explain(text, help string) {
 	if text != "?" && !strings.EqualFold(text, "help") {
 		fmt.Fprintf(t.out, "  \"%s\" is neither a yes nor a no; nothing was decided.\n", safetext.Cut(safetext.Line(text), 80))
@@ -156,7 +152,6 @@ func (t *terminal) explain(text, help string) {
 
 const notWhole = "  Not all of it was shown, so nothing was approved; d shows all of it.\n"
 
-// ConfirmGroup shows all calls, each with its number, and asks which of them may run.
 func (t *terminal) ConfirmGroup(ctx context.Context, requests []hitl.Request) (map[string]hitl.Decision, error) {
 	if err := t.lines.take(ctx); err != nil {
 		return nil, err
@@ -258,7 +253,6 @@ func (t *terminal) show(request hitl.Request, most int) (whole bool) {
 	return !b.folded
 }
 
-// help explains the keys that there are for a question.
 func help(r hitl.Request) string {
 	text := "  y approves this call once, n denies, i denies and takes a line for the model, e changes the arguments,\n  d shows all of them.\n"
 	if len(r.Offers) > 0 {
@@ -270,7 +264,6 @@ func help(r hitl.Request) string {
 	return text
 }
 
-// keys names those with which an approval is remembered.
 func keys(r hitl.Request) string {
 	var names []string
 	for _, c := range r.Choices()[1:] {

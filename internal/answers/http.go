@@ -44,7 +44,6 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// methodOf returns the method of a request's one message, "" if it has none.
 func methodOf(req *http.Request) string {
 	if req.Method != http.MethodPost || req.GetBody == nil {
 		return ""
@@ -105,7 +104,6 @@ func (b *body) whole() ([]byte, error) {
 	return b.message(raw), io.EOF
 }
 
-// event reads one event of a stream, up to the empty line that ends it.
 func (b *body) event() ([]byte, error) {
 	var event, data, rest []byte
 	for {

@@ -26,7 +26,6 @@ func readable(t mcp.Transport) mcp.Transport {
 	return t
 }
 
-// lines returns a reader of messages of one line each.
 func lines(r io.Reader, c io.Closer) io.ReadCloser {
 	b := &body{Closer: c, in: bufio.NewReader(r)}
 	b.next = func() (line []byte, err error) {

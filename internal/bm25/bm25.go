@@ -30,7 +30,6 @@ type Index struct {
 	postings map[string][]posting // by stem
 }
 
-// A posting is what one word adds to the score of one document.
 type posting struct {
 	doc   int32
 	score float64
@@ -78,7 +77,6 @@ func New(fields []Field, documents [][]string) *Index {
 	return x
 }
 
-// An occurrence is how often a word is in a field of a document.
 type occurrence struct {
 	doc   int32
 	field int16

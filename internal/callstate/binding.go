@@ -201,7 +201,6 @@ func BindCall(ctx context.Context, call *middleware.Call) Binding {
 	return sha256.Sum256(append(b[:], extra...))
 }
 
-// An extraError is about a _meta or an input that cannot be sent as JSON.
 type extraError struct{ err error }
 
 func (e *extraError) Error() string {

@@ -34,7 +34,6 @@ type Over func(annotation.Annotations) annotation.Annotations
 // A Judge classifies a call by its arguments.
 type Judge func(ctx context.Context, call middleware.Call) (*middleware.Tool, error)
 
-// An answer is what preflight found about a call with exactly these arguments.
 type answer struct {
 	binding Binding
 	static  *middleware.Tool // without the answer
@@ -95,7 +94,6 @@ func JudgeOf(ctx context.Context) Judge {
 	return judge
 }
 
-// A limit reports whether the caller may use a tool.
 type limit func(*middleware.Tool) bool
 
 // WithLimit returns a context for a caller that may use only the tools that sees returns
@@ -137,7 +135,6 @@ func Answered(ctx context.Context, call *middleware.Call) (annotation.Annotation
 	return annotation.Annotations{}, false
 }
 
-// answerTo returns the innermost answer to a call.
 func answerTo(s *State, want Binding) *answer {
 	a, _ := find(s, func(a *answer) bool { return a.binding == want })
 	return a

@@ -56,49 +56,9 @@ type Decision struct {
 	Why   string // for people; "" if What is enough
 }
 
-// Classified records which tool, and so which class, the call goes on with.
-func (s *State) Classified(tool *middleware.Tool) {
-	s.write(func(r *Record) { r.Tool = tool })
-}
-
-// Approved records how the call was approved.
-func (s *State) Approved(a Approval) {
-	s.write(func(r *Record) { r.Approval = a })
-}
-
-// Repeats records when a call with the same effect was made that may have happened.
-func (s *State) Repeats(since time.Time) {
-	s.write(func(r *Record) { r.InDoubt = since })
-}
-
-// Answered records which person decided about the call, and the way on which the person was asked.
-func (s *State) Answered(by, via string) {
-	s.write(func(r *Record) { r.By, r.Via = by, via })
-}
-
-// Asked records a copy of the arguments that a person is to be asked about.
-func (s *State) Asked(arguments []byte) {
-	s.write(func(r *Record) { r.Asked = arguments })
-}
-
-// Edited records the arguments that a person edited.
-func (s *State) Edited(arguments []byte) {
-	s.write(func(r *Record) { r.Edited = arguments })
-}
-
-// Attempt counts one more attempt.
-func (s *State) Attempt() {
-	s.write(func(r *Record) { r.Attempts++ })
-}
-
-// Wait adds to how long the call has waited for people.
-func (s *State) Wait(d time.Duration) {
-	s.write(func(r *Record) { r.Waited += d })
-}
-
 // Routed records which replica is called, and why.
 func (s *State) Routed(replica, why string) {
-	s.write(func(r *Record) {
+	s.Write(func(r *Record) {
 		r.Replica = replica
 		r.Decisions = append(r.Decisions, Decision{"route", replica, why})
 	})
@@ -106,7 +66,7 @@ func (s *State) Routed(replica, why string) {
 
 // Cached records that the result is an earlier one, how it was found, its age, and for how long one stays true.
 func (s *State) Cached(how string, age time.Duration, f annotation.Freshness) {
-	s.write(func(r *Record) {
+	s.Write(func(r *Record) {
 		r.Cached, r.Age, r.freshness = true, age, f
 		r.Decisions = append(r.Decisions, Decision{"cache", how, ""})
 	})
@@ -126,14 +86,14 @@ func (r *Record) Memory(d Decision) string {
 
 // Decide adds a decision.
 func (s *State) Decide(stage, what, why string) {
-	s.write(func(r *Record) { r.Decisions = append(r.Decisions, Decision{stage, what, why}) })
+	s.Write(func(r *Record) { r.Decisions = append(r.Decisions, Decision{stage, what, why}) })
 }
 
 // HasRecord reports whether anything reads the record. Text for it need not be made otherwise.
 func (s *State) HasRecord() bool { return s != nil && s.call != nil }
 
-// write is small, so that a call without a record costs a comparison.
-func (s *State) write(f func(*Record)) {
+// Write changes the record by f, if anything reads it. It is small, so that a call without one costs a comparison.
+func (s *State) Write(f func(*Record)) {
 	if s.HasRecord() {
 		s.call.write(f)
 	}
@@ -147,7 +107,7 @@ func (c *shared) write(f func(*Record)) {
 
 // Record returns what has happened so far. Its decisions are read-only.
 func (s *State) Record() (r Record) {
-	s.write(func(now *Record) {
+	s.Write(func(now *Record) {
 		r = *now
 		r.Decisions = slices.Clip(r.Decisions) // later ones are written behind these
 	})
@@ -156,18 +116,12 @@ func (s *State) Record() (r Record) {
 
 // Tool returns the tool as it was classified furthest in, and tool if nothing did.
 func (s *State) Tool(tool *middleware.Tool) *middleware.Tool {
-	s.write(func(r *Record) {
+	s.Write(func(r *Record) {
 		if r.Tool != nil {
 			tool = r.Tool
 		}
 	})
 	return tool
-}
-
-// Waited returns how long the call has waited for people so far.
-func (s *State) Waited() (d time.Duration) {
-	s.write(func(r *Record) { d = r.Waited })
-	return d
 }
 
 // Last returns the last decision of a stage, the zero value without one.
@@ -241,11 +195,6 @@ func References(sources []Source) []Source {
 		out[i].Value, out[i].Around, out[i].Note = "", "", ""
 	}
 	return out
-}
-
-// Traced records where the arguments of the call came from.
-func (s *State) Traced(sources []Source) {
-	s.write(func(r *Record) { r.Sources = sources })
 }
 
 // Raised reports whether a rule about the source of an argument asks about the call, or

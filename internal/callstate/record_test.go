@@ -13,9 +13,9 @@ import (
 func ExampleBegin() {
 	n := callstate.Begin(context.Background())
 	ctx := context.Context(n)
-	callstate.Of(ctx).Classified(&middleware.Tool{Server: "files"})
-	callstate.Of(ctx).Approved(callstate.Approval{ID: "q1"})
-	callstate.Of(ctx).Attempt()
+	callstate.Of(ctx).Write(func(r *callstate.Record) { r.Tool = &middleware.Tool{Server: "files"} })
+	callstate.Of(ctx).Write(func(r *callstate.Record) { r.Approval = callstate.Approval{ID: "q1"} })
+	callstate.Of(ctx).Write(attempt)
 	callstate.Of(ctx).Decide("cache", "miss", "")
 	r := n.Record()
 	fmt.Println(r.Tool.Server, r.Approval.ID, r.Attempts, r.Decisions)
@@ -25,7 +25,7 @@ func ExampleBegin() {
 func TestWithoutRecordNothingIsKept(t *testing.T) {
 	ctx := context.Background()
 	if got := testing.AllocsPerRun(100, func() {
-		callstate.Of(ctx).Attempt()
+		callstate.Of(ctx).Write(attempt)
 		callstate.Of(ctx).Decide("cache", "hit", "")
 		ctx = callstate.Leave(ctx)
 	}); got != 0 {
@@ -59,7 +59,7 @@ func TestRecordIsACopy(t *testing.T) {
 	r := n.Record()
 	var all sync.WaitGroup
 	for range 8 {
-		all.Go(func() { n.Decide("retry", "again", ""); n.Attempt(); n.Record() })
+		all.Go(func() { n.Decide("retry", "again", ""); n.Write(attempt); n.Record() })
 	}
 	all.Wait()
 	if len(r.Decisions) != 1 || r.Decisions[0].What != "miss" {
@@ -106,10 +106,12 @@ func TestRecordCostsOneAllocation(t *testing.T) {
 	if got := testing.AllocsPerRun(100, func() {
 		ctx, _ := callstate.Join(outer, "record")
 		callstate.Leave(ctx)
-		callstate.Of(ctx).Attempt()
+		callstate.Of(ctx).Write(attempt)
 		callstate.Of(ctx).Decide("cache", "miss", "")
 		callstate.Of(ctx).Decide("retry", "again", "")
 	}); got != 1 {
 		t.Errorf("%v allocations, want 1", got)
 	}
 }
+
+func attempt(r *callstate.Record) { r.Attempts++ }

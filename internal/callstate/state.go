@@ -64,7 +64,6 @@ func derive(ctx context.Context, added any) State {
 	return s
 }
 
-// with returns a context that carries one more fact about the call.
 func with(ctx context.Context, added any) context.Context {
 	s := derive(ctx, added)
 	return &s
@@ -90,7 +89,6 @@ func own[T any](s *State) (fact T, ok bool) {
 	return fact, false
 }
 
-// shared is what all states of one call have in common.
 type shared struct {
 	mu      sync.Mutex
 	record  Record

@@ -141,7 +141,6 @@ func Call(ctx context.Context, call middleware.Call, lookup Lookup) (*mcp.CallTo
 	return res, middleware.OutcomeUnknown(call, err)
 }
 
-// maxChanges is how many changes in a row an approved call waits for.
 const maxChanges = 3
 
 // settled returns the target of an approved call once no announced change of it is unread.

@@ -191,7 +191,6 @@ func read(raw json.RawMessage) (name string, annotations json.RawMessage, err er
 	return name, annotations, nil
 }
 
-// A kind is what the SDK takes for a member.
 type kind struct {
 	reads func(json.RawMessage) bool
 	what  string

@@ -89,7 +89,6 @@ func markTools(raw json.RawMessage) json.RawMessage {
 	return written(list, raw)
 }
 
-// written returns v as JSON, and raw if it cannot be written.
 func written(v any, raw json.RawMessage) json.RawMessage {
 	if out, err := json.Marshal(v); err == nil {
 		return out
@@ -97,7 +96,6 @@ func written(v any, raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// edit returns an object as change leaves it, and anything else as it is.
 func edit(raw json.RawMessage, change func(map[string]any) bool) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -344,7 +342,6 @@ func (a *Answer) Read(f Form, tool string) (annotation.Annotations, error) {
 	return answer, nil
 }
 
-// member returns a member, the zero value if it is missing or null.
 func member[T any](of map[string]json.RawMessage, name, kind string) (v T, err error) {
 	if raw, ok := of[name]; ok {
 		if json.Unmarshal(raw, &v) != nil {

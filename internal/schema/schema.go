@@ -199,7 +199,6 @@ type target struct {
 	err    error
 }
 
-// inPlace returns the subschemas that apply to the same value.
 func inPlace(root any, schema map[string]any) (all []target) {
 	add := func(by string, e any) {
 		if sub, ok := e.(map[string]any); ok {
@@ -250,7 +249,6 @@ func resolve(root any, ref string) (map[string]any, error) {
 	return nil, fmt.Errorf("it refers to %.80q, which is not there", ref)
 }
 
-// anything is the schema that true stands for.
 var anything = map[string]any{}
 
 // A Contract is what a tool promises about its structured content.

@@ -31,7 +31,6 @@ type member struct {
 	named bool
 }
 
-// A document is what the shapes of one schema have in common.
 type document struct {
 	root   any
 	wide   bool
@@ -169,7 +168,6 @@ func (s *Shape) item(i int) *Shape {
 	return s.doc.shape(found)
 }
 
-// prefix returns the schemas of the elements at the beginning of a list.
 func prefix(o object) []any {
 	if list, ok := o["prefixItems"].([]any); ok {
 		return list

@@ -31,7 +31,6 @@ type Scope struct {
 // A Set is the scopes of one caller. It never changes; the zero value covers nothing.
 type Set struct{ patterns []pattern }
 
-// A pattern is a scope that was read. A resource or an action that is a star is any.
 type pattern struct {
 	resource, action string
 	ceiling          int
@@ -126,7 +125,6 @@ func (p pattern) covers(permission string) bool {
 	return is(p.resource, resource) && is(p.action, action)
 }
 
-// rank orders the levels; "" is public.
 func rank(level annotation.SecurityLevel) (rank int, known bool) {
 	levels := []annotation.SecurityLevel{annotation.Public, annotation.Internal, annotation.Restricted}
 	rank = slices.Index(levels, cmp.Or(level, annotation.Public))

@@ -110,7 +110,6 @@ func Sort(ctx context.Context, w *Wire, server, tool string, err error) error {
 	return e
 }
 
-// sorted reports whether err has the outcome of the call by itself.
 func sorted(err error) bool {
 	if middleware.NotSent(err) || middleware.Refused(err) || middleware.Permanent(err) {
 		return true
@@ -122,7 +121,6 @@ func sorted(err error) bool {
 	return ok
 }
 
-// answered sorts a JSON-RPC error. A code for any failure leaves open how far the call came.
 func (e *Error) answered(reply *jsonrpc.Error) {
 	switch reply.Code {
 	case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams,

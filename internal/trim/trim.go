@@ -67,7 +67,6 @@ func fitList(v []any, room int, s *schema.Shape, depth int) []any {
 	return kept
 }
 
-// fitObject shares the room out among the members: small ones stay as they are.
 func fitObject(v map[string]any, room int, s *schema.Shape, depth int) map[string]any {
 	keys, left := admit(v, room, s)
 	out := make(map[string]any, len(keys))

@@ -108,7 +108,6 @@ func (k *Ticket) move(to state) {
 	t.step()
 }
 
-// enter waits until the call may go on beside those before it.
 func (k *Ticket) enter(ctx context.Context, reads bool) error {
 	k.turn.mu.Lock()
 	if k.state < inside {

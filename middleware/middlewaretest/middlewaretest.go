@@ -55,7 +55,6 @@ func Run(t *testing.T, m middleware.Middleware, tools ...*middleware.Tool) {
 	}
 }
 
-// A check is one sentence and what shows that it is broken.
 type check struct {
 	sentence string
 	run      func(p *probe)

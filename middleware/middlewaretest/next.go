@@ -110,7 +110,6 @@ type refusedError struct{}
 
 func (*refusedError) Error() string { return "too many requests" }
 
-// Refused reports that the server turned the call away.
 func (*refusedError) Refused() bool { return true }
 
 // call returns call number n of its scope. Arguments and tags have room behind their end, to see writes there.
@@ -133,7 +132,6 @@ func snapshot(call middleware.Call) string {
 		annotations, tags[:cap(tags)], call.Tool.Annotations.Evidence, definition)
 }
 
-// text writes down a result. One that cannot be written is a text of its own.
 func text(res *mcp.CallToolResult) string {
 	raw, err := json.Marshal(res)
 	if err != nil {
@@ -144,7 +142,6 @@ func text(res *mcp.CallToolResult) string {
 
 const scribbled = "scribbled by the caller"
 
-// scribble does to a result all that its owner may do.
 func scribble(res *mcp.CallToolResult) {
 	for i, content := range res.Content {
 		if t, ok := content.(*mcp.TextContent); ok {

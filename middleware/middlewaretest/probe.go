@@ -22,7 +22,6 @@ const (
 	patience = 10 * time.Minute // for any other call: a person may be asked
 )
 
-// A probe is one check at work with one tool.
 type probe struct {
 	m       middleware.Middleware
 	tool    *middleware.Tool
@@ -79,7 +78,6 @@ func (p *probe) context() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithValue(p.t.Context(), valueKey{}, true), patience)
 }
 
-// A flight is a call on its way.
 type flight struct {
 	call     middleware.Call
 	done     chan struct{}
@@ -88,7 +86,6 @@ type flight struct {
 	panicked any
 }
 
-// start makes the call on a goroutine of its own.
 func (p *probe) start(ctx context.Context, caller middleware.ToolCaller, call middleware.Call) *flight {
 	f := &flight{call: call, done: make(chan struct{})}
 	go func() {
@@ -127,7 +124,6 @@ func (p *probe) try(caller middleware.ToolCaller, call middleware.Call) *flight 
 	return p.together(caller, call)[0]
 }
 
-// together makes calls at the same time and returns how they ended.
 func (p *probe) together(caller middleware.ToolCaller, calls ...middleware.Call) []*flight {
 	ctx, cancel := p.context()
 	defer cancel()
@@ -166,7 +162,6 @@ func (p *probe) rest() {
 	synctest.Wait()
 }
 
-// leftovers returns the stacks of the goroutines that have come into the bubble.
 func (p *probe) leftovers() string {
 	synctest.Wait()
 	var found []string

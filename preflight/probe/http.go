@@ -48,7 +48,6 @@ func HTTP(text string) preflight.Verdict {
 	return httpRequest(method, target)
 }
 
-// httpHead returns what is wrong with the head of a request, which may have only known harmless headers.
 func httpHead(head string) string {
 	r := bufio.NewReader(strings.NewReader(strings.TrimRight(head, "\n") + "\n\n"))
 	req, err := http.ReadRequest(r)
@@ -251,7 +250,6 @@ func httpDouble(word string) bool {
 	return slices.ContainsFunc(slices.Concat(lists["httpActs"], lists["httpLeads"]), httpVerbBehind(word))
 }
 
-// httpVerbBehind returns whether a word is a beginning and a verb.
 func httpVerbBehind(word string) func(begin string) bool {
 	return func(begin string) bool {
 		verb, ok := strings.CutPrefix(word, begin)

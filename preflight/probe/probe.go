@@ -59,7 +59,6 @@ func shown(s string) string {
 //go:embed words.txt
 var wordLists string
 
-// lists are those of words.txt, by their names.
 var lists = func() map[string][]string {
 	lists := make(map[string][]string)
 	for line := range strings.Lines(strings.ReplaceAll(wordLists, "\n\t", " ")) {
@@ -69,5 +68,4 @@ var lists = func() map[string][]string {
 	return lists
 }()
 
-// in reports whether a word is in a list of words.txt.
 func in(list, word string) bool { return slices.Contains(lists[list], word) }

@@ -41,7 +41,6 @@ func Shell(text string) preflight.Verdict {
 	return harmless(strings.Join(names, ", "))
 }
 
-// shellStmt returns what in a statement is more than a read, and appends the names of its commands.
 func shellStmt(stmt *syntax.Stmt, names *[]string) string {
 	switch {
 	case len(stmt.Comments) > 0:
@@ -151,7 +150,6 @@ func shellPart(part syntax.WordPart) (text string, ok bool) {
 	return "", false
 }
 
-// A shellCommand is what one row of the table of commands means.
 type shellCommand struct {
 	flags    map[string]byte // each with its mark: = takes a value, ? may have one attached with =, a space takes none
 	operands operands

@@ -287,12 +287,10 @@ func measure(def *mcp.Tool) int {
 	return n
 }
 
-// A schemaError reports a schema that is not usable.
 type schemaError struct{ error }
 
 func (e schemaError) Unwrap() error { return e.error }
 
-// take returns a copy of a definition, or an error if it is not usable.
 func take(id string, def *mcp.Tool, size int) (*Definition, error) {
 	if err := toolname.Check(def.Name); err != nil {
 		return nil, err

@@ -65,7 +65,6 @@ type draft struct {
 // New returns a registry of the drafts of these pairs.
 func New(pairs []Pair) *Registry { return &Registry{pairs: pairs, drafts: make(map[key]*draft)} }
 
-// pair returns the pair of which the tool is the commit, nil for other tools.
 func (r *Registry) pair(tool *middleware.Tool) *Pair {
 	i := slices.IndexFunc(r.pairs, func(p Pair) bool { return tool != nil && tool.Server == p.Server && tool.Name() == p.Commit })
 	if i < 0 {
@@ -214,7 +213,6 @@ func (r *Registry) Named(call *middleware.Call) ([]Draft, error) {
 	return named, nil
 }
 
-// made returns the draft that the call names by this id, nil if there is none. The caller holds the lock.
 func (r *Registry) made(call *middleware.Call, id string) *draft {
 	return r.drafts[key{call.Scope, call.Tool.Server, r.pair(call.Tool).Draft, id}]
 }

@@ -51,7 +51,6 @@ func (s *Groups[Q, A]) Ask(ctx context.Context, ticket *turn.Ticket, id string, 
 	return g.answers[id], g.err // by id: the zero value is a denial
 }
 
-// join adds a question to the open group of its turn, and reports whether it is the first.
 func (s *Groups[Q, A]) join(ctx context.Context, t *turn.Turn, id string, q Q) (g *group[Q, A], leads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -82,7 +82,6 @@ func (s *Scanner) step() (Token, bool) {
 	return Token{}, false
 }
 
-// terminal goes over the rest of a terminal's control sequence.
 func (s *Scanner) terminal() {
 	if rest, ok := strings.CutPrefix(s.Text[s.pos:], "["); ok {
 		end := strings.IndexFunc(rest, func(r rune) bool { return r >= '@' })
@@ -132,7 +131,6 @@ func (s *Scanner) humps() bool {
 	return isUpper(s.Text[i]) && (!isUpper(s.Text[i-1]) || i+1 < len(s.Text) && isLower(s.Text[i+1]))
 }
 
-// letterAt reports whether the character at i is a letter of any script.
 func (s *Scanner) letterAt(i int) bool {
 	return i < len(s.Text) && (isLetter(s.Text[i]) || s.Text[i] >= utf8.RuneSelf)
 }
