@@ -82,7 +82,7 @@ no resources and prompts.`,
 		},
 	}
 	cmd.Flags().BoolVar(&rules.SimulateWrites, "simulate-writes", false, "answer a write that was not recorded with the last recorded result of its tool")
-	cmd.Flags().BoolVar(&rules.Trust, "trust", false, "believe what the servers declare")
+	cmd.Flags().BoolVar(&rules.Trust, "trust", false, "trust the annotations that servers declare, also where they lower a class")
 	return cmd
 }
 
