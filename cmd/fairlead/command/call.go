@@ -58,7 +58,7 @@ error; the message says which, and whether the call may have happened.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dash := cmd.ArgsLenAtDash()
 			if dash == 0 {
-				return errors.New("the name of the tool stands before the two hyphens: fairlead call TOOL -- COMMAND ARGS")
+				return errors.New("give the name of the tool before --: fairlead call TOOL -- COMMAND ARGS")
 			}
 			targets, err := o.targets(args[1:], dash-1)
 			if err != nil {

@@ -78,7 +78,7 @@ func flagMistake(cmd *cobra.Command, err error) error {
 		if i := slices.IndexFunc(words[own:], func(w string) bool { return dial.Words(w).URL == "" }); i >= 0 {
 			line := append([]string{cmd.CommandPath()}, words[:own+i]...)
 			line = append(append(append(line, "--"), words[own+i:]...), flag)
-			return fmt.Errorf("there is no flag %s; if it belongs to the command of a server, write two hyphens before that: %s …", flag, strings.Join(line, " "))
+			return fmt.Errorf("there is no flag %s; if it belongs to the command of a server, put -- before that command: %s …", flag, strings.Join(line, " "))
 		}
 	}
 	var known []string

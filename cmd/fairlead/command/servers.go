@@ -60,7 +60,7 @@ func must(err error) {
 	}
 }
 
-// targets returns the servers; dash is how many words precede the two hyphens, negative without them.
+// targets returns the servers; dash is the number of words before --, negative without it.
 func (f *serverNames) targets(words []string, dash int) ([]dial.Target, error) {
 	urls, command := words, []string(nil)
 	if dash >= 0 {
@@ -73,13 +73,13 @@ func (f *serverNames) targets(words []string, dash int) ([]dial.Target, error) {
 	for _, word := range urls {
 		t := dial.Words(word)
 		if t.URL == "" {
-			return nil, fmt.Errorf("%q is no http or https URL; a server's command stands behind two hyphens: -- COMMAND ARGS", word)
+			return nil, fmt.Errorf("%q is not an http or https URL; give the command of a server after --: -- COMMAND ARGS", word)
 		}
 		all = append(all, t)
 	}
 	switch {
 	case dash >= 0 && len(command) == 0:
-		return nil, errors.New("behind the two hyphens stands no command")
+		return nil, errors.New("there is no command after --")
 	case len(command) > 0:
 		all = append(all, dial.Command(command...))
 	}
