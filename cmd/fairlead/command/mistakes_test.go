@@ -10,7 +10,7 @@ func TestMistakesSuggestWhatWasMeant(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"inspect npx -y server":                     "there is no flag -y; if it belongs to the command of a server, put -- before that command: fairlead inspect -- npx -y …",
-		"call read https://a.example/mcp npx --yes": "hyphens before that: fairlead call read https://a.example/mcp -- npx --yes …",
+		"call read https://a.example/mcp npx --yes": "put -- before that command: fairlead call read https://a.example/mcp -- npx --yes …",
 		"call read --args {} -- x":                  `there is no flag --args; did you mean "--arguments"?`,
 		"call read -q":                              "there is no flag -q\n",
 		"inspct":                                    `there is no command "inspct" under "fairlead"; did you mean "inspect"?`,
