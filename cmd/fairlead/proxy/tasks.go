@@ -22,6 +22,8 @@ type task struct {
 	of     *server         // nil for one of ours
 	call   middleware.Call // of a server's task, without its Meta and Input
 	over   bool            // its outcome is known
+	id     string          // of one of ours, and when it began
+	began  time.Time
 	cancel context.CancelCauseFunc
 	input  chan map[string]json.RawMessage
 	rounds int            // of input so far
@@ -67,9 +69,9 @@ func (s *session) detach(ctx context.Context, m *message, where string) {
 		s.mu.Unlock()
 		return
 	}
-	id, now := taskPrefix+rand.Text(), time.Now().UTC().Format(time.RFC3339)
-	u.task = &task{cancel: u.cancel, input: make(chan map[string]json.RawMessage, 1), shown: map[string]any{
-		"taskId": id, "createdAt": now, "ttlMs": nil, "pollIntervalMs": taskPoll.Milliseconds(),
+	id, now := taskPrefix+rand.Text(), time.Now()
+	u.task = &task{id: id, began: now, cancel: u.cancel, input: make(chan map[string]json.RawMessage, 1), shown: map[string]any{
+		"taskId": id, "createdAt": now.UTC().Format(time.RFC3339), "ttlMs": nil, "pollIntervalMs": taskPoll.Milliseconds(),
 	}}
 	u.task.becomes("working", strings.TrimRight("The call waits for a person's approval "+where, " ,")+".")
 	s.tasks[id] = u.task
@@ -138,8 +140,7 @@ func (s *session) ended(u *underWay, m, res *message) bool {
 		delete(s.running, m.id())
 		return true
 	}
-	id, _ := t.shown["taskId"].(string)
-	delete(s.running, id)
+	delete(s.running, t.id)
 	switch {
 	case res == nil && u.sent:
 		t.becomes("cancelled", "The call had been sent, and may have happened.")
@@ -152,10 +153,8 @@ func (s *session) ended(u *underWay, m, res *message) bool {
 		t.becomes("completed", "")
 		t.shown["result"] = res.Result
 	}
-	if began, err := time.Parse(time.RFC3339, t.shown["createdAt"].(string)); err == nil {
-		t.shown["ttlMs"] = (time.Since(began) + taskKept).Milliseconds()
-	}
-	s.forgetTask(id, taskKept)
+	t.shown["ttlMs"] = (time.Since(t.began) + taskKept).Milliseconds()
+	s.forgetTask(t.id, taskKept)
 	return false
 }
 
