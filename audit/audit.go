@@ -78,7 +78,7 @@ func New(sink Sink, o Options) *Trail {
 	case len(o.Key) > 0 && len(o.Key) < leastKey:
 		panic("audit: Options.Key is shorter than 16 bytes and can be guessed")
 	}
-	fault.RefuseNegative("audit: Options.Timeout", o.Timeout)
+	fault.RefuseNegative("audit: Options", o)
 	return &Trail{
 		sink: sink,
 		key:  slices.Clone(o.Key),

@@ -118,8 +118,10 @@ func TestAnotherProcessAsksAboutAnotherCall(t *testing.T) {
 				r.Sources = []callstate.Source{{Argument: "path", From: "result", Tool: "web/get", Rule: "a rule"}}
 			})
 		},
-		"in doubt": func(_ hitl.Store, _ *middleware.Call, s *callstate.State) { s.Write(func(r *callstate.Record) { r.InDoubt = time.Now() }) },
-		"late":     func(hitl.Store, *middleware.Call, *callstate.State) { time.Sleep(time.Minute) },
+		"in doubt": func(_ hitl.Store, _ *middleware.Call, s *callstate.State) {
+			s.Write(func(r *callstate.Record) { r.InDoubt = time.Now() })
+		},
+		"late": func(hitl.Store, *middleware.Call, *callstate.State) { time.Sleep(time.Minute) },
 		"taken back": func(store hitl.Store, _ *middleware.Call, _ *callstate.State) {
 			all, err := store.List(context.Background())
 			if err = errors.Join(err, store.Forget(context.Background(), all[0].Scope, all[0].ID)); err != nil {
