@@ -244,7 +244,6 @@ func (e *ExhaustedError) ForModel() string {
 
 func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
 
-// Unwrap returns the error of the last attempt.
 func (e *ExhaustedError) Unwrap() error { return e.Err }
 
 // Permanent reports that the call is not to be made once more.
