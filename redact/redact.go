@@ -7,6 +7,7 @@ package redact
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -22,7 +23,7 @@ const Mark = "[redacted]"
 
 // Limits on what is looked at. What is beyond is taken out whole.
 const (
-	MaxBytes  = 64 << 10 // of one text or value
+	MaxBytes  = 64 << 10 // of one text or value, unless [Redactor.Max] is set
 	maxDepth  = 256      // levels of nesting
 	maxNested = 4        // texts of JSON within texts of JSON
 	maxTries  = 8        // until there is nothing left to take out
@@ -31,6 +32,9 @@ const (
 
 // A Redactor takes secrets out of related values, such as one call. The zero value is ready, for one goroutine.
 type Redactor struct {
+	// Max is how many bytes of one text or value are looked at; 1 MiB takes seconds. Zero means [MaxBytes].
+	Max int
+
 	seen    map[string]bool
 	echoes  *strings.Replacer // of what was seen, nil where that has changed
 	unknown bool              // something was too long to look for secrets in
@@ -57,7 +61,7 @@ func (r *Redactor) json(raw []byte, at *schema.Shape) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
 	}
-	if len(raw) > MaxBytes {
+	if len(raw) > cmp.Or(r.Max, MaxBytes) {
 		r.unknown = true
 	}
 	if r.unknown {
@@ -81,7 +85,7 @@ func (r *Redactor) json(raw []byte, at *schema.Shape) json.RawMessage {
 
 // Text returns a text without its secrets.
 func (r *Redactor) Text(s string) string {
-	if len(s) > MaxBytes || r.unknown && s != "" {
+	if len(s) > cmp.Or(r.Max, MaxBytes) || r.unknown && s != "" {
 		return fmt.Sprintf("[%d bytes left out]", len(s))
 	}
 	return r.text(s, nil, level{})

@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/fairlead-go/fairlead/internal/toolname"
+	"github.com/fairlead-go/fairlead/internal/wholefile"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
@@ -78,35 +77,10 @@ func (l *Lock) Save(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(filepath.Clean(path), text); err != nil {
+	if err := wholefile.Replace(filepath.Clean(path), text); err != nil {
 		return fmt.Errorf("pins: the lock was not saved: %w", err)
 	}
 	return nil
-}
-
-func replaceFile(path string, text []byte) error {
-	mode := fs.FileMode(0o644) // it is reviewed like code, and holds no secret
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	d, err := os.Open(dir) //nolint:gosec // the folder that the host named; so that the new name lasts
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // Parse reads the text of a lock file, and refuses anything unknown and a wrong digest; the error names line and key.

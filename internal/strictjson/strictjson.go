@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -117,4 +118,22 @@ func (v Value) Object(what string) ([]Value, error) {
 		seen[m.Name] = true
 	}
 	return values, nil
+}
+
+// List returns the elements of a list. what names the value in an error.
+func (v Value) List(what string) (elements []Value, err error) {
+	d := json.NewDecoder(bytes.NewReader(v.raw))
+	if open, err := d.Token(); err != nil || open != json.Delim('[') {
+		return nil, v.Errorf("%s must be a list", what)
+	}
+	start := v.end - len(v.raw)
+	for d.More() {
+		e := Value{file: v.file, names: append(slices.Clip(v.names), strconv.Itoa(len(elements)))}
+		if err := d.Decode(&e.raw); err != nil {
+			return nil, v.Errorf("not valid JSON: %w", err)
+		}
+		e.end = start + int(d.InputOffset())
+		elements = append(elements, e)
+	}
+	return elements, nil
 }

@@ -22,8 +22,8 @@ import (
 const (
 	mostNames     = 25
 	mostLines     = 1500
-	mostRootLines = 37_000
-	mostLinesEver = 62_300
+	mostRootLines = 37_700
+	mostLinesEver = 64_250
 )
 
 // exceptions have more lines than mostLines, each for its reason.

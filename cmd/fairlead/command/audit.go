@@ -3,7 +3,6 @@ package command
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,11 +65,9 @@ the hash that is printed in another place.`,
 // eachRecord calls do with a file, or with each .jsonl file of a folder. The error is also
 // about those that are damaged.
 func eachRecord(path string, do func(path string, r audit.Report) error) (err error) {
-	all := []string{path}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		if all, err = filepath.Glob(filepath.Join(path, "*.jsonl")); err != nil || len(all) == 0 {
-			return cmp.Or(err, fmt.Errorf("%s holds no .jsonl file", path))
-		}
+	all, err := recordFiles(path)
+	if err != nil {
+		return err
 	}
 	for _, path := range all {
 		r, failed := audit.Verify(path)
@@ -85,6 +82,18 @@ func eachRecord(path string, do func(path string, r audit.Report) error) (err er
 		}
 	}
 	return err
+}
+
+// recordFiles returns a file, or each .jsonl file of a folder.
+func recordFiles(path string) ([]string, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return []string{path}, nil
+	}
+	all, err := filepath.Glob(filepath.Join(path, "*.jsonl"))
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("%s holds no .jsonl file", path)
+	}
+	return all, err
 }
 
 func verdict(out io.Writer, r audit.Report) error {

@@ -80,7 +80,7 @@ error; the message says which, and whether the call may have happened.`,
 
 func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target) (err error) {
 	ctx := cmd.Context()
-	person := terminal.New(cmd.InOrStdin(), cmd.ErrOrStderr())
+	person := via("terminal", terminal.New(cmd.InOrStdin(), cmd.ErrOrStderr()))
 	arguments := []byte(o.arguments)
 	if o.arguments == "-" {
 		person = hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {

@@ -108,6 +108,8 @@ func root() *cobra.Command {
 		policyCommand(),
 		promptCommand(),
 		proxyCommand(),
+		recordCommand(),
+		replayCommand(),
 		reviewCommand(),
 	)
 	cmd.SetFlagErrorFunc(flagMistake)

@@ -19,10 +19,10 @@ import (
 func policyCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "policy",
-		Short: "Check and explain a policy file for the proxy",
+		Short: "Check, explain, learn and test a policy file for the proxy",
 		Example: `  fairlead policy check policy.json
   fairlead policy explain policy.json --tool files/delete_file`,
-	}, policyCheckCommand(), policyExplainCommand(), policySchemaCommand())
+	}, policyCheckCommand(), policyExplainCommand(), policyLearnCommand(), policySchemaCommand(), policyTestCommand())
 }
 
 func policyCheckCommand() *cobra.Command {

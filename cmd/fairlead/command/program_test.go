@@ -20,7 +20,7 @@ import (
 // TestMain lets the test binary be a server that the built program starts.
 func TestMain(m *testing.M) {
 	_ = os.Setenv("XDG_RUNTIME_DIR", filepath.Join(os.TempDir(), "fairlead-test")) // for the sockets of pages
-	mcptest.Main(m, map[string]func() *mcp.Server{"honest": honest, "lying": lies, "vague": vague})
+	mcptest.Main(m, map[string]func() *mcp.Server{"honest": honest, "lying": lies, "vague": vague, "vault": vault, "office": office})
 }
 
 // honest is a server of one read that says so, and of one write.
@@ -42,6 +42,15 @@ func says(text string) func(context.Context, json.RawMessage) (*mcp.CallToolResu
 func vague() *mcp.Server {
 	s := mcptest.New()
 	mcptest.Add(s, mcptest.Tool("frobnicate", ""), says("done"))
+	return s
+}
+
+// office is a server of reads, writes and losses, and of a tool of which nobody can say what it does.
+func office() *mcp.Server {
+	s := mcptest.New()
+	for _, name := range []string{"list_drafts", "get_order", "create_note", "delete_draft", "delete_order", "send_message", "wipe_disk", "frobnicate"} {
+		mcptest.Add(s, mcptest.Tool(name, ""), says("done"))
+	}
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -169,5 +170,49 @@ func TestClientsThatAskByHints(t *testing.T) {
 		if want := [4]int{3, 0, 3, 3}; got != want {
 			t.Errorf("%s: questions about reads and others, before and after: got %v, want %v", client, got, want)
 		}
+	}
+}
+
+// The official reference servers of 2025 declare nothing: a client that asks by hints asks about each of their reads,
+// and with the option about few. docs/reference/proxy.md has this as a table.
+func TestReferenceServersAndClientsThatAskByHints(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		server       string
+		arguments    []string
+		reads, asked string // the reads, and those that are asked about with the option
+	}{
+		{"server-everything@2025.8.18", nil, "echo add longRunningOperation printEnv sampleLLM getTinyImage annotatedMessage getResourceReference " +
+			"getResourceLinks structuredContent", "add printEnv annotatedMessage"},
+		{"server-filesystem@2025.8.21", []string{t.TempDir()}, "read_file read_text_file read_media_file read_multiple_files list_directory " +
+			"list_directory_with_sizes directory_tree search_files get_file_info list_allowed_directories", ""},
+		{"server-memory@2025.8.4", nil, "read_graph search_nodes open_nodes", "open_nodes"},
+	} {
+		t.Run(c.server, func(t *testing.T) {
+			t.Parallel()
+			o := proxy.Options{Servers: []proxy.Server{npx(t, append([]string{"@modelcontextprotocol/" + c.server}, c.arguments...)...)}}
+			before := listedBy(t, o)
+			o.Annotate = true
+			after, reads := listedBy(t, o), strings.Fields(c.reads)
+			for client, asks := range asksByHints {
+				var asked []string
+				for _, name := range reads {
+					if before[name] == nil || !asks(before[name].Annotations) {
+						t.Errorf("%s: %s is not listed, or not asked about as it was declared", client, name)
+					} else if asks(after[name].Annotations) {
+						asked = append(asked, name)
+					}
+				}
+				if !slices.Equal(asked, strings.Fields(c.asked)) {
+					t.Errorf("%s: with the option asked about %q, want %q", client, asked, c.asked)
+				}
+				for name, tool := range after {
+					if !slices.Contains(reads, name) && !asks(tool.Annotations) {
+						t.Errorf("%s: not asked about %s, which is no read", client, name)
+					}
+				}
+				t.Logf("%s: questions about %d reads: %d before, %d with --annotate", client, len(reads), len(reads), len(asked))
+			}
+		})
 	}
 }
