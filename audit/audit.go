@@ -78,7 +78,7 @@ func New(sink Sink, o Options) *Trail {
 	case len(o.Key) > 0 && len(o.Key) < leastKey:
 		panic("audit: Options.Key is shorter than 16 bytes and can be guessed")
 	}
-	fault.RefuseNegative("audit: Options.Timeout", o.Timeout)
+	fault.RefuseNegative("audit: Options", o)
 	return &Trail{
 		sink: sink,
 		key:  slices.Clone(o.Key),
@@ -230,7 +230,6 @@ type Sink interface {
 // A SinkFunc is a function that keeps records.
 type SinkFunc func(ctx context.Context, r Record) error
 
-// Write calls f.
 func (f SinkFunc) Write(ctx context.Context, r Record) error { return f(ctx, r) }
 
 // A Kind is the kind of a record.

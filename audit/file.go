@@ -81,7 +81,7 @@ func (f *File) open(logger *slog.Logger, through func(*os.File) disk) error {
 	found, err := logfile.HeadOf(f.in)
 	switch {
 	case errors.Is(err, logfile.ErrHead) || errors.Is(err, logfile.ErrNoHead):
-		return &DamagedError{Reason: err.Error()}
+		return damaged(err.Error())
 	case err != nil:
 		return err
 	}
@@ -108,7 +108,6 @@ func (f *File) Interrupted() []Record { return slices.Clone(f.interrupted) }
 // that has the file open. They are for the ledger of package doubt.
 func (f *File) InDoubt() []Record { return slices.Clone(f.inDoubt) }
 
-// Write implements [Sink].
 func (f *File) Write(_ context.Context, r Record) error {
 	if r.Kind != Intent && r.Kind != End {
 		return fmt.Errorf("audit: a sink does not accept records of kind %q", r.Kind)
@@ -155,13 +154,13 @@ func (f *File) catchUp() error {
 	case info.Size() == from:
 		return nil
 	case info.Size() < from:
-		return f.log.Break(&DamagedError{Reason: "its end is missing"})
+		return f.log.Break(damaged("its end is missing"))
 	}
 	if err := f.chain.read(io.NewSectionReader(f.in, from, info.Size()-from)); err != nil {
 		return err
 	}
 	if f.chain.fault != "" {
-		return f.log.Break(&DamagedError{Reason: f.chain.fault})
+		return f.log.Break(damaged(f.chain.fault))
 	}
 	h, err := logfile.ReadHead(f.in.Name())
 	if err != nil {
@@ -258,7 +257,7 @@ func (f *File) resume(h *logfile.Head, alone bool, logger *slog.Logger) error {
 	}
 	fault, lost := disagrees(h, r)
 	if fault != "" {
-		return &DamagedError{Reason: fault}
+		return damaged(fault)
 	}
 	if err := f.log.Resume(r.size(), false); err != nil {
 		return err
@@ -321,9 +320,9 @@ func (f *File) endWhatWasOpen(logger *slog.Logger) error {
 	return nil
 }
 
-// A DamagedError reports that a file differs from what was written.
-type DamagedError struct{ Reason string }
+// ErrDamaged is in the tree of the error about a file that differs from what was written.
+var ErrDamaged = errors.New("it was changed or is incomplete")
 
-func (e *DamagedError) Error() string {
-	return "it was changed or is incomplete: " + e.Reason + "; keep it and its head as they are, and start a new file"
+func damaged(how string) error {
+	return fmt.Errorf("%w: %s; keep it and its head as they are, and start a new file", ErrDamaged, how)
 }

@@ -200,7 +200,7 @@ func TestDamageBeyondACrashIsNotOpened(t *testing.T) {
 			t.Errorf("%s: it was opened: %v", what, f.Close())
 			continue
 		}
-		if _, ok := errors.AsType[*audit.DamagedError](err); !ok || !strings.Contains(err.Error(), "start a new file") {
+		if !errors.Is(err, audit.ErrDamaged) || !strings.Contains(err.Error(), "start a new file") {
 			t.Errorf("%s: %v", what, err)
 		}
 		if !bytes.Equal(read(t, name), before) {

@@ -122,10 +122,8 @@ func (e *RefusedError) ForModel() string {
 		"Do not call it again; tell the user that the record of calls does not work."
 }
 
-// Is reports whether target is [ErrRefused].
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
-// Unwrap returns why the call could not be recorded.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 var (

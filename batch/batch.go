@@ -54,7 +54,7 @@ func Run(ctx context.Context, caller middleware.ToolCaller, calls []middleware.C
 // Run makes the calls of one turn and returns how they ended, in their order, when the last of them has. All
 // of them end with ctx.
 //
-// A call with the ID of an earlier one, or beyond MaxCalls, ends in a [*NotMadeError]. A failure or a panic
+// A call with the ID of an earlier one, or beyond MaxCalls, ends in [ErrRepeatedID] or [ErrTooMany]. A failure or a panic
 // affects its own call alone. Run panics on a nil caller and on options below zero.
 func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []middleware.Call) []Outcome {
 	switch {
@@ -75,9 +75,11 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 		outcomes[i].Call = call
 		switch {
 		case i >= most:
-			outcomes[i].Err = &NotMadeError{Tool: call.Tool, Err: fmt.Errorf("%w: it holds %d, and at most %d are made", ErrTooMany, len(calls), most)}
+			why := fmt.Errorf("%w: it holds %d, and at most %d are made", ErrTooMany, len(calls), most)
+			outcomes[i].Err = notMade(call.Tool, why, why.Error()+". Nothing has happened. If it is still needed, call it in the next turn, with fewer calls.")
 		case call.ID != "" && seen[call.ID]:
-			outcomes[i].Err = &NotMadeError{Tool: call.Tool, Err: fmt.Errorf("%w: %.80q", ErrRepeatedID, call.ID)}
+			outcomes[i].Err = notMade(call.Tool, fmt.Errorf("%w: %.80q", ErrRepeatedID, call.ID),
+				"another call of this turn has the same id. Nothing has happened. Call it again with an id of its own.")
 		default:
 			server := ""
 			if call.Tool != nil {
@@ -114,27 +116,10 @@ var (
 
 var errEnded = errors.New("batch: the call ended its goroutine")
 
-// A NotMadeError reports that a call was not made, and wraps the reason: [ErrTooMany] or [ErrRepeatedID].
-type NotMadeError struct {
-	fault.Unsent
-
-	Tool *middleware.Tool
-	Err  error
+func notMade(tool *middleware.Tool, why error, told string) error {
+	err := fault.Unsendable(fmt.Errorf("batch: %s was not called: %w", tool, why))
+	return fault.Told(err, false, tool.ModelName()+" was not called: "+told)
 }
-
-func (e *NotMadeError) Error() string {
-	return fmt.Sprintf("batch: %s was not called: %v", e.Tool, e.Err)
-}
-
-func (e *NotMadeError) ForModel() string {
-	name := e.Tool.ModelName()
-	if errors.Is(e.Err, ErrTooMany) {
-		return name + " was not called: " + e.Err.Error() + ". Nothing has happened. If it is still needed, call it in the next turn, with fewer calls."
-	}
-	return name + " was not called: another call of this turn has the same id. Nothing has happened. Call it again with an id of its own."
-}
-
-func (e *NotMadeError) Unwrap() error { return e.Err }
 
 // Tools are the tools that a model may call: a *catalog.Catalog, or a *catalog.View of it for one caller.
 type Tools interface {

@@ -79,24 +79,15 @@ func New(o Options) middleware.Middleware {
 }
 
 func check(o Options) {
-	o.Session.check("Session")
-	for class, l := range o.Classes {
+	fault.RefuseNegative("budget: Options", o)
+	for class := range o.Classes {
 		if class > annotation.Safe {
 			panic(fmt.Sprintf("budget: Options.Classes has a limit for class %d, and there is none of that number", class))
 		}
-		l.check(fmt.Sprintf("Classes[%s]", class))
 	}
-	fault.RefuseNegative("budget: Options.Idle", o.Idle)
-	fault.RefuseNegative("budget: Options.Pause", o.Pause)
-	if o.Repeats < 0 || o.Repeats > 100 {
+	if o.Repeats > 100 {
 		panic("budget: Options.Repeats is not between 0 and 100")
 	}
-}
-
-func (l Limit) check(field string) {
-	fault.RefuseNegative("budget: Options."+field+".Calls", l.Calls)
-	fault.RefuseNegative("budget: Options."+field+".Cost", l.Cost)
-	fault.RefuseNegative("budget: Options."+field+".Time", l.Time)
 }
 
 type budget struct {

@@ -346,14 +346,14 @@ func TestStoppedCallsAreRecorded(t *testing.T) {
 func TestNewRefusesInvalidNumbers(t *testing.T) {
 	t.Parallel()
 	for field, o := range map[string]budget.Options{
-		"Session.Calls":           {Session: budget.Limit{Calls: -1}},
-		"Session.Cost":            {Session: budget.Limit{Cost: math.NaN()}},
-		"Session.Time":            {Session: budget.Limit{Time: -1}},
-		"Classes[dangerous].Cost": {Classes: map[annotation.Safety]budget.Limit{annotation.Dangerous: {Cost: math.Inf(1)}}},
-		"Classes has a limit for": {Classes: map[annotation.Safety]budget.Limit{annotation.Safe + 1: {}}},
-		"Idle":                    {Idle: -1},
-		"Repeats":                 {Repeats: 101},
-		"Pause":                   {Pause: -1},
+		"Session.Calls":             {Session: budget.Limit{Calls: -1}},
+		"Session.Cost":              {Session: budget.Limit{Cost: math.NaN()}},
+		"Session.Time":              {Session: budget.Limit{Time: -1}},
+		`Classes["dangerous"].Cost`: {Classes: map[annotation.Safety]budget.Limit{annotation.Dangerous: {Cost: math.Inf(1)}}},
+		"Classes has a limit for":   {Classes: map[annotation.Safety]budget.Limit{annotation.Safe + 1: {}}},
+		"Idle":                      {Idle: -1},
+		"Repeats":                   {Repeats: 101},
+		"Pause":                     {Pause: -1},
 	} {
 		func() {
 			defer func() {

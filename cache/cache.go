@@ -94,11 +94,7 @@ const (
 //
 // New panics on a negative number and on an entity rule without members. It starts nothing that needs closing.
 func New(o Options) middleware.Middleware {
-	fault.RefuseNegative("cache: Options.Entries", o.Entries)
-	fault.RefuseNegative("cache: Options.Bytes", o.Bytes)
-	fault.RefuseNegative("cache: Options.TTL", o.TTL)
-	fault.RefuseNegative("cache: Options.Slow", o.Slow)
-	fault.RefuseNegative("cache: Options.Near", o.Near)
+	fault.RefuseNegative("cache: Options", o)
 	switch {
 	case o.Near > 0 && o.Remote == nil:
 		panic("cache: Options.Near requires Options.Remote")
@@ -108,25 +104,11 @@ func New(o Options) middleware.Middleware {
 	if o.Store == nil {
 		o.Store = NewStore(StoreOptions{Entries: o.Entries, Bytes: o.Bytes})
 	}
+	o.TTL, o.Slow = cmp.Or(o.TTL, defaultTTL), cmp.Or(o.Slow, defaultSlow)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	c := cacher{
-		store:      o.Store,
-		ttl:        cmp.Or(o.TTL, defaultTTL),
-		slow:       cmp.Or(o.Slow, defaultSlow),
-		override:   o.Lifetime,
-		idempotent: o.Idempotent,
-		naming:     newNaming(o.Entities),
-		clone: func(res *mcp.CallToolResult) *mcp.CallToolResult {
-			out, _ := resultcopy.Copy(res)
-			return out
-		},
-		remote:   o.Remote,
-		near:     o.Near,
-		joinable: new(sync.Map),
-		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-	}
-	c.bound = &bounded.Bound{Limit: remoteLimit, Name: "cache: Options.Remote", Logger: c.log, Late: &o.Store.late}
-	if o.Shared {
-		c.clone = func(res *mcp.CallToolResult) *mcp.CallToolResult { return new(*res) }
+		Options: o, naming: newNaming(o.Entities), joinable: new(sync.Map),
+		bound: &bounded.Bound{Limit: remoteLimit, Name: "cache: Options.Remote", Logger: o.Logger, Late: &o.Store.late},
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		mine := c
@@ -136,19 +118,22 @@ func New(o Options) middleware.Middleware {
 }
 
 type cacher struct {
+	Options
+
 	next       middleware.ToolCaller
 	recovering middleware.ToolCaller // next, where a panic must not reach other callers
-	store      *Store
-	ttl, slow  time.Duration
-	override   func(*middleware.Tool, time.Duration) time.Duration // nil for none
-	idempotent bool
 	naming     naming
-	remote     Remote // nil if this process is alone
-	bound      *bounded.Bound
-	near       time.Duration
-	joinable   *sync.Map // fetches of this process for remote, a *fetch by digest and ticket
-	clone      func(*mcp.CallToolResult) *mcp.CallToolResult
-	log        *slog.Logger
+	bound      *bounded.Bound // of the calls of Remote
+	joinable   *sync.Map      // fetches of this process for Remote, a *fetch by digest and ticket
+}
+
+// clone returns the copy of a cached result that a caller gets.
+func (c *cacher) clone(res *mcp.CallToolResult) *mcp.CallToolResult {
+	if c.Shared {
+		return new(*res)
+	}
+	out, _ := resultcopy.Copy(res)
+	return out
 }
 
 func (c *cacher) Describe() middleware.Description {
@@ -220,16 +205,16 @@ func (c *cacher) lifetime(tool *middleware.Tool, class annotation.Safety) (ttl t
 	case a.Secret == annotation.Yes:
 		return 0, "its result is a secret"
 	case class == annotation.Safe && a.Freshness == annotation.Stable:
-		ttl = c.ttl
-	case class == annotation.Safe && a.Freshness == annotation.Shared, c.idempotent && class == annotation.Moderate && a.SafeToRetry():
-		ttl = min(c.ttl, shortTTL)
+		ttl = c.TTL
+	case class == annotation.Safe && a.Freshness == annotation.Shared, c.Idempotent && class == annotation.Moderate && a.SafeToRetry():
+		ttl = min(c.TTL, shortTTL)
 	case class != annotation.Safe:
 		return 0, "it may change the server"
 	default:
 		why = "its result is volatile"
 	}
-	if c.override != nil {
-		if ttl = c.override(tool, ttl); ttl > 0 {
+	if c.Lifetime != nil {
+		if ttl = c.Lifetime(tool, ttl); ttl > 0 {
 			why = ""
 		}
 	}
@@ -240,9 +225,9 @@ func (c *cacher) lifetime(tool *middleware.Tool, class annotation.Safety) (ttl t
 // result, too, and the ticket for a remote cache.
 func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name, id key) (res *mcp.CallToolResult, since versions.Version, ticket string, err error) {
 	record(ctx, "passed", "it may change the server")
-	since = c.store.beginWrite(call.Tool.Server, names, id)
-	defer c.store.endWrite(call.Tool.Server, names) // also after a panic
-	if c.remote != nil {
+	since = c.Store.beginWrite(call.Tool.Server, names, id)
+	defer c.Store.endWrite(call.Tool.Server, names) // also after a panic
+	if c.Remote != nil {
 		end := c.beginShared(ctx, call, names)
 		defer func() { ticket = end() }()
 		if ctx.Err() != nil {
@@ -254,13 +239,13 @@ func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name,
 }
 
 func (c *cacher) writeKept(ctx context.Context, call *middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
-	id, res, err := c.cached(ctx, call, c.store.clock())
+	id, res, err := c.cached(ctx, call, c.Store.clock())
 	if res != nil || err != nil {
 		return res, err
 	}
 	names := c.naming.of(ctx, call)
 	r := sharedRead{cacher: c, call: *call, ttl: ttl, q: Question{Server: call.Tool.Server, ID: id, Names: names}}
-	if c.remote != nil {
+	if c.Remote != nil {
 		res, found, _, err := r.look(ctx)
 		r.release(ctx, found) // two writes do not share a call
 		if res != nil || err != nil {
@@ -271,7 +256,7 @@ func (c *cacher) writeKept(ctx context.Context, call *middleware.Call, ttl time.
 	res, since, ticket, err := c.write(ctx, call, names, id.key())
 	switch {
 	case err != nil || !resultcopy.Storable(res):
-	case c.remote != nil:
+	case c.Remote != nil:
 		r.publish(ctx, res, asked, ticket)
 	default:
 		kept, size := resultcopy.Copy(res)
@@ -284,15 +269,15 @@ func (c *cacher) keep(id key, call *middleware.Call, e entry, age, ttl time.Dura
 	if ttl = resultcopy.Shortened(e.res, ttl); ttl <= 0 {
 		return
 	}
-	now := c.store.clock()
+	now := c.Store.clock()
 	e.tool, e.at = call.Tool, now-age
-	e.expires, e.slow = now+min(ttl, math.MaxInt64-now), call.Tool.Annotations.EstimatedDuration > c.slow
-	c.store.of(id).store(id, e)
+	e.expires, e.slow = now+min(ttl, math.MaxInt64-now), call.Tool.Annotations.EstimatedDuration > c.Slow
+	c.Store.of(id).store(id, e)
 }
 
 // cached returns a copy of the call's result if it is cached, and the call's digest if it is not.
 func (c *cacher) cached(ctx context.Context, call *middleware.Call, now time.Duration) (id digest, res *mcp.CallToolResult, err error) {
-	at, from := c.store.hot.of(call), time.Duration(0)
+	at, from := c.Store.hot.of(call), time.Duration(0)
 	if at.question != nil {
 		res, from = at.question.result(now)
 		id = at.question.id
@@ -300,7 +285,7 @@ func (c *cacher) cached(ctx context.Context, call *middleware.Call, now time.Dur
 		return id, nil, err
 	}
 	if res == nil {
-		res, from = c.store.of(id.key()).lookup(at, call, id, now)
+		res, from = c.Store.of(id.key()).lookup(at, call, id, now)
 	}
 	if res == nil {
 		return id, nil, nil
@@ -310,7 +295,7 @@ func (c *cacher) cached(ctx context.Context, call *middleware.Call, now time.Dur
 }
 
 func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Duration) (*mcp.CallToolResult, error) {
-	now := c.store.clock()
+	now := c.Store.clock()
 	if ttl <= 0 { // a result that another chain has cached has expired here
 		now = math.MaxInt64
 	}
@@ -319,11 +304,11 @@ func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Durat
 		return res, err
 	}
 	names := c.naming.of(ctx, call)
-	if c.remote != nil && ttl > 0 {
-		r := sharedRead{cacher: c, call: *call, ttl: ttl, near: c.near, q: Question{Server: call.Tool.Server, ID: id, Names: names}}
+	if c.Remote != nil && ttl > 0 {
+		r := sharedRead{cacher: c, call: *call, ttl: ttl, near: c.Near, q: Question{Server: call.Tool.Server, ID: id, Names: names}}
 		return r.read(ctx)
 	}
-	e, f, leads := c.store.of(id.key()).join(ctx, id.key(), call.Tool.Server, names, now)
+	e, f, leads := c.Store.of(id.key()).join(ctx, id.key(), call.Tool.Server, names, now)
 	switch {
 	case e.res != nil:
 		c.answered(ctx, call, "hit", now-e.at)
@@ -346,8 +331,8 @@ func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Durat
 func (c *cacher) answered(ctx context.Context, call *middleware.Call, how string, age time.Duration) {
 	freshness := call.Tool.Annotations.Freshness
 	callstate.Of(ctx).Cached(how, age, freshness)
-	if c.log.Enabled(ctx, slog.LevelDebug) {
-		c.log.LogAttrs(ctx, slog.LevelDebug, "cache: "+how, slog.String("tool", call.Tool.String()),
+	if c.Logger.Enabled(ctx, slog.LevelDebug) {
+		c.Logger.LogAttrs(ctx, slog.LevelDebug, "cache: "+how, slog.String("tool", call.Tool.String()),
 			slog.String("class", call.Tool.Safety().String()), slog.Duration("age", age), slog.String("freshness", string(freshness)))
 	}
 }

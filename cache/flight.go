@@ -67,7 +67,7 @@ func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl t
 		if !returned {
 			f.err = fmt.Errorf("cache: the call of %s ended its goroutine without an answer", call.Tool)
 		}
-		c.store.of(f.id).land(f)
+		c.Store.of(f.id).land(f)
 	}()
 	f.res, f.err = c.recovering.CallTool(ctx, call)
 	returned = true
@@ -95,7 +95,7 @@ func (c *cacher) await(ctx context.Context, f *flight) error {
 	case <-f.done:
 		return f.err
 	case <-ctx.Done():
-		c.store.of(f.id).leave(f)
+		c.Store.of(f.id).leave(f)
 		return cause.End(ctx)
 	}
 }

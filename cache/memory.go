@@ -69,7 +69,6 @@ func (m *Memory) end(w Write) (alone bool) {
 	return alone
 }
 
-// Look implements [Remote].
 func (m *Memory) Look(ctx context.Context, q Question) (Found, error) {
 	if ctx.Err() != nil {
 		return Found{}, context.Cause(ctx)
@@ -98,7 +97,6 @@ func versionOf(ticket string) versions.Version {
 	return versions.Version(n)
 }
 
-// Keep implements [Remote].
 func (m *Memory) Keep(ctx context.Context, q Question, ticket string, value []byte, ttl time.Duration) error {
 	m.Drop(ctx, q, ticket)
 	since := versionOf(ticket)
@@ -111,7 +109,6 @@ func (m *Memory) Keep(ctx context.Context, q Question, ticket string, value []by
 	return nil
 }
 
-// Drop implements [Remote].
 func (m *Memory) Drop(_ context.Context, q Question, ticket string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,7 +117,6 @@ func (m *Memory) Drop(_ context.Context, q Question, ticket string) {
 	}
 }
 
-// Begin implements [Remote].
 func (m *Memory) Begin(_ context.Context, w Write) error {
 	if lease := time.Now().Add(writeLease); w.Until.IsZero() || lease.Before(w.Until) {
 		w.Until = lease
@@ -132,7 +128,6 @@ func (m *Memory) Begin(_ context.Context, w Write) error {
 	return nil
 }
 
-// End implements [Remote].
 func (m *Memory) End(_ context.Context, w Write) (ticket string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

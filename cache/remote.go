@@ -124,10 +124,10 @@ func (r *sharedRead) read(ctx context.Context) (*mcp.CallToolResult, error) {
 // look returns the result of the remote cache. Without one it returns what was found
 // instead, or why nothing could be.
 func (r *sharedRead) look(ctx context.Context) (res *mcp.CallToolResult, found Found, why string, err error) {
-	if r.since, r.asked = r.store.of(digest(r.q.ID).key()).version(r.q.Server, r.q.Names), r.store.clock(); r.since == 0 { // Remote may not have the writes in flight here
+	if r.since, r.asked = r.Store.of(digest(r.q.ID).key()).version(r.q.Server, r.q.Names), r.Store.clock(); r.since == 0 { // Remote may not have the writes in flight here
 		return nil, Found{}, "a write is in flight", nil
 	}
-	found, err = bounded.Do(ctx, r.bound, func(ctx context.Context) (Found, error) { return r.remote.Look(ctx, r.q) },
+	found, err = bounded.Do(ctx, r.bound, func(ctx context.Context) (Found, error) { return r.Remote.Look(ctx, r.q) },
 		func(late Found) { r.release(ctx, late) })
 	switch {
 	case ctx.Err() != nil:
@@ -150,7 +150,7 @@ func (r *sharedRead) look(ctx context.Context) (res *mcp.CallToolResult, found F
 func (r *sharedRead) release(ctx context.Context, found Found) {
 	if found.Value == nil && !found.Busy && found.Ticket != "" {
 		_ = r.tell(ctx, func(ctx context.Context) error {
-			r.remote.Drop(ctx, r.q, found.Ticket)
+			r.Remote.Drop(ctx, r.q, found.Ticket)
 			return nil
 		}, nil)
 	}
@@ -219,14 +219,14 @@ func (r *sharedRead) publish(ctx context.Context, res *mcp.CallToolResult, asked
 	if !ok || ticket == "" || ttl <= 0 {
 		return false
 	}
-	_ = r.tell(ctx, func(ctx context.Context) error { return r.remote.Keep(ctx, r.q, ticket, value, ttl) }, nil)
+	_ = r.tell(ctx, func(ctx context.Context) error { return r.Remote.Keep(ctx, r.q, ticket, value, ttl) }, nil)
 	return true
 }
 
 // keepNear caches a result of that age in this process, for a while from when it was
 // requested here: another replica may have written since.
 func (r *sharedRead) keepNear(res *mcp.CallToolResult, age time.Duration) {
-	if left := min(r.near, r.ttl) - (r.store.clock() - r.asked); left > 0 {
+	if left := min(r.near, r.ttl) - (r.Store.clock() - r.asked); left > 0 {
 		kept, size := resultcopy.Copy(res)
 		r.keep(digest(r.q.ID).key(), &r.call, entry{res: kept, size: size, names: r.q.Names, since: r.since}, age, left)
 	}
@@ -239,17 +239,17 @@ func (c *cacher) beginShared(ctx context.Context, call *middleware.Call, names [
 	w.Until, _ = ctx.Deadline()
 	over := make(chan struct{})
 	tellEnd := func(ctx context.Context) (string, error) {
-		return bounded.Do(ctx, c.bound, func(ctx context.Context) (string, error) { return c.remote.End(ctx, w) }, nil)
+		return bounded.Do(ctx, c.bound, func(ctx context.Context) (string, error) { return c.Remote.End(ctx, w) }, nil)
 	}
-	lost := c.tell(ctx, func(ctx context.Context) error { return c.remote.Begin(ctx, w) }, func(struct{}) { // the end is what counts
+	lost := c.tell(ctx, func(ctx context.Context) error { return c.Remote.Begin(ctx, w) }, func(struct{}) { // the end is what counts
 		<-over // a beginning that comes late is ended once more
 		_, _ = tellEnd(context.WithoutCancel(ctx))
 	})
 	return func() string {
 		close(over)
 		ticket, err := tellEnd(ctx)
-		if err != nil && c.log.Enabled(ctx, slog.LevelDebug) {
-			c.log.LogAttrs(ctx, slog.LevelDebug, "cache: the end of a write was not reported to the shared cache", slog.Any("err", err))
+		if err != nil && c.Logger.Enabled(ctx, slog.LevelDebug) {
+			c.Logger.LogAttrs(ctx, slog.LevelDebug, "cache: the end of a write was not reported to the shared cache", slog.Any("err", err))
 		}
 		if lost != nil || err != nil { // it may have begun there only after another
 			return ""

@@ -70,8 +70,7 @@ type Stats struct {
 
 // NewStore returns an empty store. It panics on a negative number.
 func NewStore(o StoreOptions) *Store {
-	fault.RefuseNegative("cache: StoreOptions.Entries", o.Entries)
-	fault.RefuseNegative("cache: StoreOptions.Bytes", o.Bytes)
+	fault.RefuseNegative("cache: StoreOptions", o)
 	entries, bytes := cmp.Or(o.Entries, defaultEntries), cmp.Or(o.Bytes, defaultBytes)
 	s := &Store{born: time.Now(), hot: &hot{seed: maphash.MakeSeed()}}
 	n := int(max(1, min(8, int64(entries/1000), bytes>>23)))

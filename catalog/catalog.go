@@ -104,9 +104,7 @@ type server struct {
 
 // New returns an empty catalogue. It panics on a negative number.
 func New(o Options) *Catalog {
-	fault.RefuseNegative("catalog: Options.Timeout", o.Timeout)
-	fault.RefuseNegative("catalog: Options.MaxTools", o.MaxTools)
-	fault.RefuseNegative("catalog: Options.MaxBytes", o.MaxBytes)
+	fault.RefuseNegative("catalog: Options", o)
 	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Permission == nil {
 		o.Permission = func(*middleware.Tool) string { return "" }

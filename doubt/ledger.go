@@ -65,8 +65,7 @@ func (e *entry) attrs() []slog.Attr {
 
 // NewLedger returns an empty ledger in memory. It panics on a negative number.
 func NewLedger(o LedgerOptions) *Ledger {
-	fault.RefuseNegative("doubt: LedgerOptions.Max", o.Max)
-	fault.RefuseNegative("doubt: LedgerOptions.Lifetime", o.Lifetime)
+	fault.RefuseNegative("doubt: LedgerOptions", o)
 	return &Ledger{
 		max: cmp.Or(o.Max, 1000), lifetime: cmp.Or(o.Lifetime, 24*time.Hour), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 	}

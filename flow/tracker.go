@@ -41,9 +41,7 @@ const maxLost = 100_000
 
 // NewTracker returns a tracker without sessions. It panics on a negative limit.
 func NewTracker(l Limits) *Tracker {
-	for name, n := range map[string]int{"Sessions": l.Sessions, "Results": l.Results, "Bytes": l.Bytes, "Total": l.Total} {
-		fault.RefuseNegative("flow: Limits."+name, n)
-	}
+	fault.RefuseNegative("flow: Limits", l)
 	t := &Tracker{limits: Limits{cmp.Or(l.Sessions, 1000), cmp.Or(l.Results, 256), cmp.Or(l.Bytes, 1<<20), cmp.Or(l.Total, 256<<20)}}
 	t.sessions, _ = simplelru.NewLRU[string, *session](t.limits.Sessions+1, nil) // its one error is a size of 0 or less
 	t.lost, _ = simplelru.NewLRU[string, struct{}](maxLost, nil)

@@ -56,10 +56,8 @@ func (e *DeniedError) ForModel() string {
 	return tool + " was not called. The user said no; do not call it again, ask what to do instead."
 }
 
-// Is reports whether target is [ErrDenied].
 func (e *DeniedError) Is(target error) bool { return target == ErrDenied }
 
-// Unwrap returns why there was no answer.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
 type noConfirmerError struct{}

@@ -71,12 +71,7 @@ type Options struct {
 }
 
 func (o Options) check() {
-	fault.RefuseNegative("hitl: Options.Timeout", o.Timeout)
-	fault.RefuseNegative("hitl: Options.Lifetime", o.Lifetime)
-	fault.RefuseNegative("hitl: Options.MaxPending", o.MaxPending)
-	fault.RefuseNegative("hitl: Options.MaxPendingPerScope", o.MaxPendingPerScope)
-	fault.RefuseNegative("hitl: Options.SessionLifetime", o.SessionLifetime)
-	fault.RefuseNegative("hitl: Options.AlwaysLifetime", o.AlwaysLifetime)
+	fault.RefuseNegative("hitl: Options", o)
 	if o.Remember > Always {
 		panic("hitl: Options.Remember is none of Once, Session and Always")
 	}

@@ -28,7 +28,6 @@ type ToolCaller interface {
 // A ToolCallerFunc is a function that calls a tool.
 type ToolCallerFunc func(ctx context.Context, call Call) (*mcp.CallToolResult, error)
 
-// CallTool calls f.
 func (f ToolCallerFunc) CallTool(ctx context.Context, call Call) (*mcp.CallToolResult, error) {
 	return f(ctx, call)
 }

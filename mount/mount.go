@@ -269,7 +269,7 @@ func (r *ToolResolver) Resolve(ctx context.Context, call middleware.Call) (answe
 		return answer, true, err
 	}
 	if answer, err = res.Read(form, call.Tool.Name()); err != nil {
-		return annotation.Annotations{}, true, &malformedError{fmt.Errorf("mount: %s answered %s with what cannot be read: %w", call.Tool.Server, form.Method(), err)}
+		return annotation.Annotations{}, true, fault.Told(fmt.Errorf("mount: %s answered %s with what cannot be read: %w", call.Tool.Server, form.Method(), err), true, "")
 	}
 	return answer, true, nil
 }
@@ -279,12 +279,6 @@ type invalidArgumentsError struct{ error }
 
 func (e *invalidArgumentsError) Unwrap() error        { return e.error }
 func (*invalidArgumentsError) InvalidArguments() bool { return true }
-
-// A malformedError is an answer that would be no better the next time.
-type malformedError struct{ error }
-
-func (e *malformedError) Unwrap() error { return e.error }
-func (*malformedError) Permanent() bool { return true }
 
 // Transport prepares the way to a server, before the client connects through it. With it a catalogue sees lists
 // of tools as the server wrote them: an absent hint differs from a false one, a malformed tool is left out

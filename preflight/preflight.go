@@ -53,7 +53,7 @@ type Options struct {
 // calls invalid ([*InvalidArgumentsError]), ends here. New panics on a negative timeout and on a rule that is nil or
 // whose name is not "server/tool".
 func New(o Options) middleware.Middleware {
-	fault.RefuseNegative("preflight: Options.Timeout", o.Timeout)
+	fault.RefuseNegative("preflight: Options", o)
 	if o.Trusted == nil {
 		o.Trusted = func(string) bool { return false }
 	}

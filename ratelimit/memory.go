@@ -59,7 +59,6 @@ func newMemory(since time.Time) *Memory {
 // now reads the monotonic clock alone, which takes half as long as time.Now.
 func (m *Memory) now() time.Time { return m.born.Add(time.Since(m.born)) }
 
-// Take implements [Shared].
 func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
 	wait, stands, err := m.enter(ctx, w)
 	if wait > 0 && !stands {
@@ -141,7 +140,6 @@ func (m *Memory) take(scope string, buckets []Bucket, w place, longest time.Dura
 	return wait, true
 }
 
-// Leave implements [Shared].
 func (m *Memory) Leave(_ context.Context, w Waiter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -86,20 +86,16 @@ func (l *limiter) middleware(next middleware.ToolCaller) middleware.ToolCaller {
 }
 
 func check(opts Options) {
+	fault.RefuseNegative("ratelimit: Options", opts)
 	limits := map[string]Limit{"": {opts.PerMinute, opts.Burst}}
 	for server, own := range opts.Servers {
 		limits[fmt.Sprintf("Servers[%q].", server)] = own
 	}
 	for at, limit := range limits {
-		fault.RefuseNegative("ratelimit: Options."+at+"PerMinute", limit.PerMinute)
-		fault.RefuseNegative("ratelimit: Options."+at+"Burst", limit.Burst)
 		if limit.PerMinute == 0 && (at != "" || limit.Burst > 0) {
 			panic("ratelimit: Options." + at + "PerMinute is 0, which is no limit; set it, or leave the burst and the server out")
 		}
 	}
-	fault.RefuseNegative("ratelimit: Options.MaxWait", opts.MaxWait)
-	fault.RefuseNegative("ratelimit: Options.MaxWaiters", opts.MaxWaiters)
-	fault.RefuseNegative("ratelimit: Options.Replicas", opts.Replicas)
 	if opts.Shared == nil && opts.Replicas > 0 {
 		panic("ratelimit: Options.Replicas says nothing without a Shared")
 	}

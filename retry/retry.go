@@ -62,33 +62,22 @@ const (
 // deadline, or the server's budget is used up, the error comes at once, as an [*ExhaustedError] like that of
 // the last attempt. New panics on a negative number.
 func New(o Options) middleware.Middleware {
-	fault.RefuseNegative("retry: Options.Attempts", o.Attempts)
-	fault.RefuseNegative("retry: Options.First", o.First)
-	fault.RefuseNegative("retry: Options.Max", o.Max)
-	fault.RefuseNegative("retry: Options.Budget", o.Budget)
-	tokens := cmp.Or(o.Budget, defaultBudget)
-	r := retrier{
-		attempts: cmp.Or(o.Attempts, defaultAttempts), first: o.First, most: cmp.Or(o.Max, defaultMax),
-		inferred: o.Inferred, random: o.Rand, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-	}
-	if r.random == nil {
-		r.random = rand.Float64
+	fault.RefuseNegative("retry: Options", o)
+	o.Attempts, o.Max, o.Budget = cmp.Or(o.Attempts, defaultAttempts), cmp.Or(o.Max, defaultMax), cmp.Or(o.Budget, defaultBudget)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Rand == nil {
+		o.Rand = rand.Float64
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		mine := r
-		mine.next, mine.budget = next, &budget{tokens: tokens, spent: make(map[string]int)}
-		return &mine
+		return &retrier{Options: o, next: next, budget: &budget{tokens: o.Budget, spent: make(map[string]int)}}
 	}
 }
 
 type retrier struct {
-	next        middleware.ToolCaller
-	budget      *budget
-	attempts    int
-	first, most time.Duration
-	inferred    bool
-	random      func() float64
-	log         *slog.Logger
+	Options
+
+	next   middleware.ToolCaller
+	budget *budget
 }
 
 func (r *retrier) Describe() middleware.Description {
@@ -127,7 +116,7 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 			doubt = err
 		}
 		exhausted := &ExhaustedError{Tool: call.Tool, Attempts: attempt, Err: ended}
-		if attempt == r.attempts {
+		if attempt == r.Attempts {
 			return nil, exhausted
 		}
 		if bounds == nil {
@@ -142,7 +131,7 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 			exhausted.OverBudget = true
 			return nil, exhausted
 		}
-		r.log.LogAttrs(ctx, slog.LevelInfo, "retry: again",
+		r.Logger.LogAttrs(ctx, slog.LevelInfo, "retry: again",
 			slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
 			slog.Int("attempt", attempt+1), slog.Duration("wait", wait), slog.Any("error", redact.Said{Call: call, Value: err}))
 		if gone := sleep(ctx, wait); gone != nil {
@@ -168,11 +157,11 @@ func (r *retrier) repeatable(call middleware.Call, err error) bool {
 }
 
 func (r *retrier) harmless(tool *middleware.Tool) bool {
-	return tool != nil && (tool.Annotations.SafeToRetry() || r.inferred && tool.Annotations.InferredIdempotent())
+	return tool != nil && (tool.Annotations.SafeToRetry() || r.Inferred && tool.Annotations.InferredIdempotent())
 }
 
 func (r *retrier) bounds(tool *middleware.Tool) *backoff.ExponentialBackOff {
-	first := r.first
+	first := r.First
 	if first == 0 {
 		first = defaultFirst
 		if tool != nil && tool.Annotations.EstimatedDuration > 0 {
@@ -180,9 +169,9 @@ func (r *retrier) bounds(tool *middleware.Tool) *backoff.ExponentialBackOff {
 		}
 	}
 	return backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(min(first, r.most)),
+		backoff.WithInitialInterval(min(first, r.Max)),
 		backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(r.most),
+		backoff.WithMaxInterval(r.Max),
 		backoff.WithMaxElapsedTime(0),
 		// backoff draws from a global source; the jitter here comes from Options.
 		backoff.WithRandomizationFactor(0),
@@ -191,9 +180,9 @@ func (r *retrier) bounds(tool *middleware.Tool) *backoff.ExponentialBackOff {
 
 // wait returns how long to wait before the next attempt, and whether there is time for it.
 func (r *retrier) wait(ctx context.Context, bounds *backoff.ExponentialBackOff, err error) (time.Duration, bool) {
-	wait := time.Duration(r.random() * float64(bounds.NextBackOff()))
+	wait := time.Duration(r.Rand() * float64(bounds.NextBackOff()))
 	if after, ok := middleware.RetryAfter(err); ok {
-		if after > r.most {
+		if after > r.Max {
 			return 0, false
 		}
 		wait = max(wait, after)
@@ -255,7 +244,6 @@ func (e *ExhaustedError) ForModel() string {
 
 func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
 
-// Unwrap returns the error of the last attempt.
 func (e *ExhaustedError) Unwrap() error { return e.Err }
 
 // Permanent reports that the call is not to be made once more.

@@ -51,9 +51,7 @@ func (o Options) resolved() Options {
 // If no replica may have the call, it ends with a [*NoReplicaError]. A pool belongs to one middleware: New panics on one
 // that is used already, on two of one server, on nil and on a negative number.
 func New(o Options, pools ...*Pool) middleware.Middleware {
-	fault.RefuseNegative("route: Options.Failures", o.Failures)
-	fault.RefuseNegative("route: Options.Successes", o.Successes)
-	fault.RefuseNegative("route: Options.Pause", o.Pause)
+	fault.RefuseNegative("route: Options", o)
 	o = o.resolved()
 	byServer := make(map[string]*Pool, len(pools))
 	for _, p := range pools {

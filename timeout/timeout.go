@@ -52,10 +52,7 @@ func New(opts Options) middleware.Middleware {
 }
 
 func check(opts Options) {
-	fault.RefuseNegative("timeout: Options.Default", opts.Default)
-	fault.RefuseNegative("timeout: Options.Factor", opts.Factor)
-	fault.RefuseNegative("timeout: Options.Floor", opts.Floor)
-	fault.RefuseNegative("timeout: Options.Cap", opts.Cap)
+	fault.RefuseNegative("timeout: Options", opts)
 	if opts.Cap > 0 && opts.Floor > opts.Cap {
 		panic(fmt.Sprintf("timeout: Options.Floor is %v, more than the Cap of %v", opts.Floor, opts.Cap))
 	}

@@ -127,5 +127,4 @@ func (e *NoEffectError) Error() string {
 	return fmt.Sprintf("approvals: no effect: %s is %s, it cannot become %s", e.ID, e.Was, e.To)
 }
 
-// Is reports whether target is [ErrNoEffect].
 func (e *NoEffectError) Is(target error) bool { return target == ErrNoEffect }

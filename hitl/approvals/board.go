@@ -84,7 +84,6 @@ func (p *posted) end() {
 	close(p.over)
 }
 
-// Post implements [Board].
 func (b *MemoryBoard) Post(_ context.Context, n Notice) error {
 	now := time.Now()
 	b.mu.Lock()
@@ -107,7 +106,6 @@ func (b *MemoryBoard) Post(_ context.Context, n Notice) error {
 	return nil
 }
 
-// Wait implements [Board].
 func (b *MemoryBoard) Wait(ctx context.Context, id string) ([]byte, error) {
 	b.mu.Lock()
 	p := b.notices[id]
@@ -139,7 +137,6 @@ func (b *MemoryBoard) Wait(ctx context.Context, id string) ([]byte, error) {
 	return bytes.Clone(p.answer), nil
 }
 
-// Answer implements [Board].
 func (b *MemoryBoard) Answer(_ context.Context, id string, answer []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -157,7 +154,6 @@ func (b *MemoryBoard) Answer(_ context.Context, id string, answer []byte) error 
 	return nil
 }
 
-// Open implements [Board].
 func (b *MemoryBoard) Open(context.Context) ([]Notice, error) {
 	now := time.Now()
 	b.mu.Lock()
@@ -173,7 +169,6 @@ func (b *MemoryBoard) Open(context.Context) ([]Notice, error) {
 	return open, nil
 }
 
-// TakeDown implements [Board].
 func (b *MemoryBoard) TakeDown(_ context.Context, id string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -44,7 +44,7 @@ const leastKey = 32
 // once.
 //
 // Only an accepted form with allow approves. Where the client cannot be asked the
-// error is an [*UnsupportedError]. New panics on a Key that is too short.
+// error is an [ErrUnsupported]. New panics on a Key that is too short.
 func New(o Options) hitl.Confirmer {
 	switch {
 	case o.Key == nil:
@@ -72,13 +72,7 @@ func WithElicit(ctx context.Context, ask func(context.Context, *mcp.ElicitParams
 // client. It is a no, unless the host asks somebody else.
 var ErrUnsupported = errors.New("elicit: the client cannot be asked")
 
-// An UnsupportedError has the reason for which a call cannot be put to a client.
-type UnsupportedError struct{ Reason string }
-
-func (e *UnsupportedError) Error() string { return "elicit: the client cannot be asked: " + e.Reason }
-
-// Is reports whether target is [ErrUnsupported].
-func (e *UnsupportedError) Is(target error) bool { return target == ErrUnsupported }
+func unsupported(why string) error { return fmt.Errorf("%w: %s", ErrUnsupported, why) }
 
 type confirmer struct {
 	key  []byte
@@ -101,7 +95,7 @@ func (c *confirmer) Confirm(ctx context.Context, request hitl.Request) (hitl.Dec
 	}
 	ask := incoming.ElicitOf(ctx)
 	if ask == nil {
-		return hitl.Decision{}, &UnsupportedError{"its request has no session"}
+		return hitl.Decision{}, unsupported("its request has no session")
 	}
 	res, err := ask(ctx, form)
 	if err != nil {
@@ -116,7 +110,7 @@ func (c *confirmer) question(req *mcp.CallToolRequest, request hitl.Request) (*m
 		return question(request)
 	case addresses:
 		if c.link == nil {
-			return nil, &UnsupportedError{"it declares no elicitation by forms"}
+			return nil, unsupported("it declares no elicitation by forms")
 		}
 		link, err := c.link(request)
 		return &mcp.ElicitParams{
@@ -125,9 +119,9 @@ func (c *confirmer) question(req *mcp.CallToolRequest, request hitl.Request) (*m
 		}, err
 	}
 	if req == nil || req.Params == nil {
-		return nil, &UnsupportedError{"the context has no client's request; hang the chain with package mount, or use elicit.WithRequest"}
+		return nil, unsupported("the context has no client's request; hang the chain with package mount, or use elicit.WithRequest")
 	}
-	return nil, &UnsupportedError{"it does not declare elicitation"}
+	return nil, unsupported("it does not declare elicitation")
 }
 
 // What a client can show.

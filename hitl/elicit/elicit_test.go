@@ -146,7 +146,7 @@ func TestNoRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = elicit.New(elicit.Options{}).Confirm(t.Context(), hitl.Request{Tool: tool})
-	if unsupported, ok := errors.AsType[*elicit.UnsupportedError](err); !ok || !strings.Contains(unsupported.Error(), "elicit.WithRequest") {
+	if !errors.Is(err, elicit.ErrUnsupported) || !strings.Contains(err.Error(), "elicit.WithRequest") {
 		t.Errorf("got %v", err)
 	}
 }

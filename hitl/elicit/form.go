@@ -89,7 +89,7 @@ func message(request hitl.Request) (string, error) {
 		}
 	}
 	if n := b.Len() - before; n > maxShown {
-		return "", &UnsupportedError{fmt.Sprintf("the arguments take %d bytes to show, and a form has room for %d", n, maxShown)}
+		return "", unsupported(fmt.Sprintf("the arguments take %d bytes to show, and a form has room for %d", n, maxShown))
 	}
 	if len(request.Offers) > 0 {
 		b.WriteString("\nWhat can be remembered:\n\n")
@@ -119,7 +119,7 @@ func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, request hitl.Reques
 	case res.Action != "accept":
 		return hitl.Decision{}, errForm
 	case canShow(req) == addresses:
-		return hitl.Decision{}, &UnsupportedError{"its user was sent to a page"}
+		return hitl.Decision{}, unsupported("its user was sent to a page")
 	}
 	members := make(map[string]string, len(request.Free))
 	for i, m := range request.Free {

@@ -43,7 +43,7 @@ func Screen(server func(*mcp.ClientSession) string, show Handler) Handler {
 		}
 		address, err := fault(req.Params)
 		if err != nil {
-			return nil, &ScreenedError{Server: name, Err: err}
+			return nil, fmt.Errorf("elicit: the server %s asked for input, and nothing was shown: %w", name, err)
 		}
 		shown := *req.Params
 		shown.Message = fmt.Sprintf("The server %s asks. This is no approval of a call.\n\n    %s",
@@ -59,19 +59,6 @@ const (
 	maxAsked   = 4000 // bytes of a server's message
 	maxAddress = 2000 // bytes; a longer one cannot be read
 )
-
-// A ScreenedError has the request of a server that was not shown.
-type ScreenedError struct {
-	Server string
-	Err    error
-}
-
-func (e *ScreenedError) Error() string {
-	return fmt.Sprintf("elicit: the server %s asked for input, and nothing was shown: %v", e.Server, e.Err)
-}
-
-// Unwrap returns what was wrong with it.
-func (e *ScreenedError) Unwrap() error { return e.Err }
 
 // fault says what keeps a server's question from being shown, and otherwise returns
 // the address that it is about, if it is about one.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -165,12 +166,30 @@ func RoundUp(d, unit time.Duration) time.Duration {
 	return d
 }
 
-// RefuseNegative panics if the value of an option, such as "cache: Options.TTL", is negative or not finite.
-func RefuseNegative[N int | int64 | float64 | time.Duration](option string, value N) {
+// RefuseNegative panics if a number of an option, or in a struct or a map of options, is negative or not finite. The name
+// is that of the option, such as "cache: Options".
+func RefuseNegative(name string, option any) { refuse(name, reflect.ValueOf(option)) }
+
+func refuse(name string, v reflect.Value) {
+	number := 0.0
+	switch v.Kind() {
+	case reflect.Struct:
+		for field, value := range v.Fields() {
+			refuse(name+"."+field.Name, value)
+		}
+	case reflect.Map:
+		for key, value := range v.Seq2() {
+			refuse(fmt.Sprintf("%s[%q]", name, key), value)
+		}
+	case reflect.Int, reflect.Int64:
+		number = float64(v.Int())
+	case reflect.Float64:
+		number = v.Float()
+	}
 	switch {
-	case value < 0:
-		panic(option + " is negative")
-	case !(float64(value) <= math.MaxFloat64): // also for NaN
-		panic(option + " is not finite")
+	case number < 0:
+		panic(name + " is negative")
+	case !(number <= math.MaxFloat64): // also for NaN
+		panic(name + " is not finite")
 	}
 }

@@ -1,4 +1,4 @@
-// Package logfile keeps files of lines that only grow, with one writer at a time or several that take turns.
+// Package logfile keeps files of lines that only grow, whose writers take turns.
 package logfile
 
 import (
@@ -36,20 +36,8 @@ type File struct {
 	broken error // why nothing can be written any more
 }
 
-// Open opens or makes a file, and locks it until Close or the end of the process. The File writes through what
-// through returns; in is the same file, to read its lines, which count once Resume is called.
-func Open(name string, through func(*os.File) Disk) (f *File, in *os.File, err error) {
-	f, in, err = Share(name, through)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := TryLock(in, true); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%s has another writer; end that process, or use another file: %w", name, err), in.Close())
-	}
-	return f, in, nil
-}
-
-// Share is Open for a file that may have several writers, each of which calls Hold before it writes.
+// Share opens or makes a file that may have several writers, each of which calls Hold before it writes. The File writes
+// through what through returns; in is the same file, to read its lines, which count once Resume is called.
 func Share(name string, through func(*os.File) Disk) (f *File, in *os.File, err error) {
 	if name, err = filepath.Abs(name); err != nil { // the folder of the process may change
 		return nil, nil, err

@@ -239,7 +239,9 @@ type roundTripper struct{ base http.RoundTripper }
 
 func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if from := req.Response; from != nil && from.Request != nil && from.Request.Method == http.MethodPost {
-		return nil, &RedirectError{Status: from.Status, To: req.URL.Scheme + "://" + req.URL.Host}
+		// The call was approved for one server. Whether this one carried it out is not known.
+		return nil, fmt.Errorf("the server answered a POST with %s to %s://%s, which is not followed; use the address that it leads to, if it is the right one",
+			from.Status, req.URL.Scheme, req.URL.Host)
 	}
 	if req.Method != http.MethodPost {
 		return t.base.RoundTrip(req)
@@ -267,24 +269,9 @@ func (w watched) post(req *http.Request) *http.Request {
 	return req.WithContext(context.WithValue(req.Context(), key{}, watched{w.Wire, new(atomic.Int32)}))
 }
 
-// A RedirectError ends a POST that the server answered with a redirect, which is not followed, since the call was
-// approved for one server. Whether that carried it out is not known.
-type RedirectError struct {
-	Status string // "307 Temporary Redirect"
-	To     string // scheme and host
-}
-
-func (e *RedirectError) Error() string {
-	return fmt.Sprintf("the server answered a POST with %s to %s, which is not followed; use the address that it leads to, if it is the right one", e.Status, e.To)
-}
-
-// A ReplayError ends a POST that net/http was about to send again because it carried an idempotency key.
-type ReplayError struct{}
-
-func (ReplayError) Error() string {
-	return "the connection broke, and net/http was kept from sending the POST once more, as it does where a request has an " +
-		"Idempotency-Key header; whether the server got the first one is not known"
-}
+// errReplay ends a POST that net/http was about to send again because it carried an idempotency key.
+var errReplay = errors.New("the connection broke, and net/http was kept from sending the POST once more, as it does where a request has an " +
+	"Idempotency-Key header; whether the server got the first one is not known")
 
 // once returns a copy that net/http does not replay for an Idempotency-Key, unless it was certainly not processed.
 func once(req *http.Request) *http.Request {
@@ -303,7 +290,7 @@ func once(req *http.Request) *http.Request {
 	out, again := req.Clone(ctx), req.GetBody
 	out.GetBody = func() (body io.ReadCloser, err error) {
 		if promised.Load() {
-			return nil, ReplayError{}
+			return nil, errReplay
 		}
 		return again()
 	}

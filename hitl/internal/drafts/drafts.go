@@ -37,7 +37,6 @@ type Error struct{ text string }
 
 func (e *Error) Error() string { return e.text }
 
-// ForModel returns the text.
 func (e *Error) ForModel() string { return e.text }
 
 var (
