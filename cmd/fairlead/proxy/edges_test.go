@@ -427,3 +427,27 @@ func TestRefusalsAreRecorded(t *testing.T) {
 		}
 	})
 }
+
+// A tool that changes is not executed either when the policy was replaced since its question was asked.
+func TestChangeUnderAnEarlierPolicy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		earlier, later := new(policy.Policy), new(policy.Policy)
+		var now atomic.Pointer[policy.Policy]
+		now.Store(earlier)
+		s := newPlain(deleteThing)
+		var c *lineClient
+		confirm := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+			now.Store(later)
+			c.send(`{"jsonrpc":"2.0","id":"later","method":"tools/list"}`)
+			synctest.Wait()
+			s.redefine(strings.Replace(deleteThing, "a thing", "everything", 1))
+			synctest.Wait()
+			return hitl.Decision{Verdict: hitl.Approved}, nil
+		})
+		c = s.client(t, s.proxy(t, proxy.Options{Confirm: confirm, Policy: now.Load}))
+		if got := c.call(`{"name":"delete_thing"}`); len(s.calls()) > 0 {
+			t.Errorf("the server executed %q: %s", s.calls(), got)
+		}
+	})
+}
