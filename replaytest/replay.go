@@ -1,13 +1,11 @@
 package replaytest
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -30,7 +28,8 @@ type Rules struct {
 
 // Server returns a server that answers from the recording, to one client. A read is answered by its arguments, repeated
 // ones in the order of the recording and then with the last answer; each other call must be the next recorded one of its
-// tool. A call that was not recorded is an error of JSON-RPC, since a model could take a failed result for an answer.
+// tool. A placeholder of a secret matches any value. A call that was not recorded is an error of JSON-RPC, since a model
+// could take a failed result for an answer.
 func (r *Recording) Server(rules Rules) *mcp.Server { return r.serve(rules, func(error) {}) }
 
 func (r *Recording) serve(rules Rules, missed func(error)) *mcp.Server {
@@ -49,7 +48,7 @@ func (r *Recording) serve(rules Rules, missed func(error)) *mcp.Server {
 	server := mcp.NewServer(&about.ServerInfo, &mcp.ServerOptions{
 		Instructions: about.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
-	p := &player{Recording: r, rules: rules, missed: missed, reads: r.reads(rules.Trust), used: make([]bool, len(r.calls)), bound: make(map[string]string)}
+	p := &player{Recording: r, rules: rules, missed: missed, reads: r.reads(rules.Trust), used: make([]bool, len(r.calls))}
 	tools := append([]json.RawMessage{}, r.tools...)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -116,9 +115,8 @@ type player struct {
 	missed func(error)
 	reads  map[string]bool
 
-	mu    sync.Mutex
-	used  []bool
-	bound map[string]string // the JSON of what a client sent in place of a placeholder
+	mu   sync.Mutex
+	used []bool
 }
 
 // missedf returns the error of a call without a recorded answer.
@@ -140,7 +138,6 @@ func (p *player) answer(tool string, arguments json.RawMessage) (mcp.Result, err
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last, found, next := -1, -1, -1 // of the tool, of the answer, of the writes
-	var bound map[string]string     // with the answer, nil for one that is simulated
 	for i, c := range p.calls {
 		if c.Tool != tool {
 			continue
@@ -152,14 +149,15 @@ func (p *player) answer(tool string, arguments json.RawMessage) (mcp.Result, err
 		if !p.reads[tool] && i != next || found >= 0 && !p.used[found] {
 			continue
 		}
-		if with := maps.Clone(p.bound); match(tree(c.Arguments), asked, with) {
-			found, bound = i, with
+		if match(tree(c.Arguments), asked) {
+			found = i
 		}
 	}
 	switch {
 	case last < 0:
 		return nil, p.missedf("no call of %s was recorded; record anew with one", tool)
 	case found >= 0:
+		p.used[found] = true
 	case !p.reads[tool] && p.rules.SimulateWrites && p.calls[last].Result != nil:
 		found = last
 	case !p.reads[tool] && next < 0:
@@ -172,20 +170,17 @@ func (p *player) answer(tool string, arguments json.RawMessage) (mcp.Result, err
 		return nil, p.missedf("%s; it is the nearest recorded call, calls/%d: ask as recorded, or record anew", differs(tool, p.calls[near], asked), near)
 	}
 	c := p.calls[found]
-	if bound != nil {
-		p.used[found], p.bound = true, bound
-	}
 	switch {
 	case c.Missing != "":
 		return nil, p.missedf("calls/%d of %s has no answer in the recording: %s", found, tool, c.Missing)
 	case c.Error != nil:
 		var wire jsonrpc.Error
-		if err := json.Unmarshal(p.restore(c.Error), &wire); err != nil {
+		if err := json.Unmarshal(c.Error, &wire); err != nil {
 			return nil, p.missedf("the error of calls/%d cannot be read: %v", found, err)
 		}
 		return nil, &wire
 	}
-	return &result{text: p.restore(c.Result)}, nil
+	return &result{text: c.Result}, nil
 }
 
 func tree(raw json.RawMessage) any {
@@ -193,68 +188,23 @@ func tree(raw json.RawMessage) any {
 	return v
 }
 
-// match reports whether a recorded value is the one that is asked with, and notes what is in the place of its secrets.
-func match(recorded, asked any, bound map[string]string) bool {
+// match reports whether a recorded value is the one that is asked with. A placeholder matches any value.
+func match(recorded, asked any) bool {
 	switch r := recorded.(type) {
 	case map[string]any:
 		a, ok := asked.(map[string]any)
-		return ok && len(a) == len(r) && !slices.ContainsFunc(slices.Collect(maps.Keys(r)), func(name string) bool {
-			value, there := a[name]
-			return !there || !match(r[name], value, bound)
-		})
+		return ok && maps.EqualFunc(r, a, match)
 	case []any:
 		a, ok := asked.([]any)
-		return ok && slices.EqualFunc(r, a, func(r, a any) bool { return match(r, a, bound) })
+		return ok && slices.EqualFunc(r, a, match)
 	case string:
-		names := placeholder.FindAllString(r, -1)
-		if names == nil {
-			return recorded == asked
+		if !placeholder.MatchString(r) || placeholder.FindString(r) == r {
+			return recorded == asked || placeholder.MatchString(r)
 		}
-		if names[0] == r { // of any value
-			return bind(bound, r, asked)
-		}
-		text, _ := asked.(string)
-		found := around(placeholder.Split(r, -1)).FindStringSubmatch(text)
-		for i := range found[min(1, len(found)):] {
-			if !bind(bound, names[i], found[i+1]) {
-				return false
-			}
-		}
-		return found != nil
+		text, ok := asked.(string)
+		return ok && around(placeholder.Split(r, -1)).MatchString(text)
 	}
 	return recorded == asked
-}
-
-// bind notes the value of a placeholder. It reports false for another value than before, or that of another placeholder.
-func bind(bound map[string]string, name string, v any) bool {
-	value := jsontree.Encode(v)
-	for other, known := range bound {
-		if (other == name) != (plain(known) == plain(value)) {
-			return false
-		}
-	}
-	bound[name] = value
-	return true
-}
-
-// plain returns the text of JSON that is one, so that a number and its text are the same secret.
-func plain(value string) string {
-	if text, ok := tree([]byte(value)).(string); ok {
-		return text
-	}
-	return value
-}
-
-// restore puts what the client sent in the place of a secret into an answer that repeats it.
-func (p *player) restore(answer json.RawMessage) json.RawMessage {
-	text := string(answer)
-	for name, value := range p.bound {
-		text = strings.ReplaceAll(strings.ReplaceAll(text, strconv.Quote(name), value), name, inText(plain(value)))
-	}
-	if !json.Valid([]byte(text)) {
-		return answer
-	}
-	return json.RawMessage(text)
 }
 
 // nearest returns the recorded call of a tool with the fewest differences.
@@ -279,7 +229,7 @@ func differs(tool string, c call, asked any) string {
 	if len(all) > most {
 		all = append(all[:most], fmt.Sprintf("and %d more", len(all)-most))
 	}
-	return fmt.Sprintf("%s was not recorded: it differs in %s", tool, cmp.Or(strings.Join(all, ", "), "its secrets"))
+	return fmt.Sprintf("%s was not recorded: it differs in %s", tool, strings.Join(all, ", "))
 }
 
 // differences says where two values differ. A placeholder is no difference.
@@ -287,7 +237,7 @@ func differences(recorded, now any, at string) (all []string) {
 	r, _ := recorded.(map[string]any)
 	n, ok := now.(map[string]any)
 	if r == nil || !ok {
-		if !match(recorded, now, make(map[string]string)) {
+		if !match(recorded, now) {
 			all = append(all, fmt.Sprintf("%s: recorded %s, now %s", at, brief(recorded), brief(now)))
 		}
 		return all
