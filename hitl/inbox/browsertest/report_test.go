@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"html"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,15 +107,7 @@ func TestInspectPicture(t *testing.T) {
 	}
 	d := &desk{t: t, browser: open(t)}
 	d.do(d.browser, chromedp.Navigate("file://"+path), visible("thead button"), reads("files/delete_draft"), reads("notes/frobnicate"))
-	if *update {
-		png, err := chromedp.Run(d.browser, chromedp.FullScreenshot(100))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile("../../../docs/reference/inspect.png", png, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	keep(d, "../../../docs/reference/inspect.png")
 }
 
 func TestInspectPageIsAccessible(t *testing.T) {
@@ -140,5 +133,36 @@ func media(scheme, kind string) chromedp.Action[chromedp.Void] {
 			Media: kind, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 		})
 		return chromedp.Void{}, err
+	}
+}
+
+// What the example agent prints under an attack, at a terminal. With -update it is the picture in the docs.
+func TestTerminalPicture(t *testing.T) {
+	printed, err := os.ReadFile("../../../examples/agent/testdata/attack.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "terminal.html")
+	page := `<!doctype html><meta charset="utf-8"><body style="margin:0;background:#181818;color:#ddd"><pre style="padding:1em">`
+	if err := os.WriteFile(path, []byte(page+html.EscapeString(string(printed))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{t: t, browser: open(t)}
+	d.do(d.browser, chromedp.Navigate("file://"+path), visible("pre"), reads("Allow?"))
+	keep(d, "../../../docs/explanation/terminal.png")
+}
+
+// keep writes the picture of a page with -update.
+func keep(d *desk, path string) {
+	d.t.Helper()
+	if !*update {
+		return
+	}
+	png, err := chromedp.Run(d.browser, chromedp.FullScreenshot(100))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, png, 0o644); err != nil {
+		d.t.Fatal(err)
 	}
 }
