@@ -68,6 +68,11 @@ func (t *Tracker) Host(words string) {
 	t.host = append(slices.Clip(t.host), folded.New(words, false))
 }
 
+// Result adds what came of a call past the middleware, such as the result of a task. err is the server's error.
+func (t *Tracker) Result(session string, call middleware.Call, res *mcp.CallToolResult, err error, trusted bool) {
+	t.take(session, t.session(session), call, res, err, trusted)
+}
+
 // End drops a session.
 func (t *Tracker) End(session string) {
 	t.mu.Lock()

@@ -257,12 +257,15 @@ func (s *session) learn(raw json.RawMessage) {
 	if known {
 		return
 	}
-	end := middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	end := middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (res *mcp.CallToolResult, err error) {
 		s.proxy.o.Doubt.Settle(ctx, call, "its task")
+		trusted, failure := s.proxy.plan().policy.TrustsResults(call.Tool), members(raw)["error"]
 		if status == "failed" {
-			return nil, fmt.Errorf("proxy: the task of the server %q has failed: %.200s", t.of.Name, members(raw)["error"])
+			s.proxy.tracker.Result(call.Scope, call, nil, fmt.Errorf("%s %s", textOf(failure, "message"), failure), trusted)
+			return nil, fmt.Errorf("proxy: the task of the server %q has failed: %.200s", t.of.Name, failure)
 		}
-		res, _, err := readResult(members(raw)["result"])
+		res, _, err = readResult(members(raw)["result"])
+		s.proxy.tracker.Result(call.Scope, call, res, err, trusted)
 		return res, err
 	})
 	if s.proxy.trail != nil {
