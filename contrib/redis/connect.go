@@ -23,53 +23,52 @@ import (
 const oldest = 7
 
 // connect makes the clients and checks that the server can be used.
-func (s *Store) connect(ctx context.Context, address string) error {
-	client, err := s.dial(address, 0)
-	if err != nil {
-		return err
+func (s *Store) connect(ctx context.Context, to goredis.UniversalOptions) error {
+	to.MaxRetries, to.DialerRetries, to.ContextTimeoutEnabled, to.DisableIdentity = -1, 1, true, true
+	to.DialTimeout, to.ReadTimeout, to.WriteTimeout, to.PoolTimeout = s.timeout, s.timeout, s.timeout, s.timeout
+	to.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	first := to.OnConnect
+	to.OnConnect = func(ctx context.Context, conn *goredis.Conn) error {
+		if first != nil {
+			if err := first(ctx, conn); err != nil {
+				return err
+			}
+		}
+		return s.runs.met(ctx, conn)
 	}
-	s.client = client
-	_, s.runs.cluster = client.(*goredis.ClusterClient)
-	s.beats, _ = s.dial(address, 2)
+	s.client = goredis.NewUniversalClient(&to)
+	_, s.runs.cluster = s.client.(*goredis.ClusterClient)
+	to.PoolSize, to.MinIdleConns = 2, 0
+	s.beats = goredis.NewUniversalClient(&to)
 	if err := s.check(ctx); err != nil {
 		_ = s.client.Close()
 		_ = s.beats.Close()
-		return fmt.Errorf("redis: %s: %w", withoutPassword(address), err)
+		return err
 	}
 	return nil
 }
 
-// dial returns a client, which connects when it is first used.
-func (s *Store) dial(address string, pool int) (goredis.UniversalClient, error) {
-	off := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	if u, err := url.Parse(address); err == nil && u.Query().Has("addr") {
-		o, err := goredis.ParseClusterURL(address)
-		if err != nil {
-			return nil, urlError(address, err)
-		}
-		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 1, true, true
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = s.timeout, s.timeout, s.timeout, s.timeout
-		o.OnConnect, o.MaintNotificationsConfig = s.runs.met, off
-		if pool > 0 {
-			o.PoolSize = pool
-		}
-		return goredis.NewClusterClient(o), nil
-	}
-	o, err := goredis.ParseURL(address)
+// optionsOf returns what a URL of [Open] means.
+func optionsOf(address string) (*goredis.UniversalOptions, error) {
+	u, err := url.Parse(address)
 	if err != nil {
-		return nil, urlError(address, err)
+		return nil, err
 	}
-	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, 1, true, true
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = s.timeout, s.timeout, s.timeout, s.timeout
-	o.OnConnect, o.MaintNotificationsConfig = s.runs.met, off
-	if pool > 0 {
-		o.PoolSize = pool
+	query := u.Query()
+	nodes, master := query["addr"], query.Get("master_name")
+	query.Del("addr")
+	query.Del("master_name")
+	u.RawQuery = query.Encode()
+	o, err := goredis.ParseURL(u.String())
+	if err != nil {
+		return nil, err
 	}
-	return goredis.NewClient(o), nil
-}
-
-func urlError(address string, err error) error {
-	return fmt.Errorf("redis: the URL %s: %w; an example is redis://:password@host:6379/0", withoutPassword(address), errors.New(strings.ReplaceAll(err.Error(), address, "")))
+	return &goredis.UniversalOptions{
+		Addrs: append([]string{o.Addr}, nodes...), MasterName: master, IsClusterMode: master == "" && len(nodes) > 0,
+		ClientName: o.ClientName, DB: o.DB, Protocol: o.Protocol, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+		PoolFIFO: o.PoolFIFO, PoolSize: o.PoolSize, MinIdleConns: o.MinIdleConns, MaxIdleConns: o.MaxIdleConns,
+		MaxActiveConns: o.MaxActiveConns, ConnMaxIdleTime: o.ConnMaxIdleTime, ConnMaxLifetime: o.ConnMaxLifetime,
+	}, nil
 }
 
 // withoutPassword returns the address as an error may show it.

@@ -9,6 +9,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -69,12 +70,24 @@ type Store struct {
 }
 
 // Open connects to a Redis by its URL: redis://user:password@host:port/db, rediss:// with TLS,
-// unix://path, and for a cluster the same with further nodes as ?addr=host:port. The error names what
-// makes the server unusable: another program, a wrong password, a replica, a full memory.
+// unix://path, for a cluster the same with further nodes as ?addr=host:port, and for Sentinel the
+// sentinels in the same way with ?master_name=NAME. The error names what makes the server unusable:
+// another program, a wrong password, a replica, a full memory.
 //
 // A goroutine watches the connection until [Store.Close]. Open panics on a negative number and on a
 // Key of another length.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	to, err := optionsOf(url)
+	if err != nil {
+		return nil, fmt.Errorf("redis: the URL %s: %w; an example is redis://:password@host:6379/0",
+			withoutPassword(url), errors.New(strings.ReplaceAll(err.Error(), url, "")))
+	}
+	return New(ctx, to, o)
+}
+
+// New is [Open] with options of go-redis, such as client certificates, a provider of credentials or
+// the password of the sentinels. It sets the timeouts, and turns retries off.
+func New(ctx context.Context, to *goredis.UniversalOptions, o Options) (*Store, error) {
 	switch {
 	case o.Timeout < 0:
 		panic("redis: Options.Timeout is negative")
@@ -98,8 +111,8 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		said:     said{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), last: make(map[string]failing)},
 	}
 	s.contact, s.runs.again = newContact(s.timeout), s.returns.again
-	if err := s.connect(ctx, url); err != nil {
-		return nil, err
+	if err := s.connect(ctx, *to); err != nil {
+		return nil, fmt.Errorf("redis: %s: %w", strings.Join(to.Addrs, ", "), err)
 	}
 	ctx, s.close = context.WithCancel(context.WithoutCancel(ctx))
 	s.closed.Go(func() { s.watch(ctx) })
