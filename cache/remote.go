@@ -248,7 +248,8 @@ func (c *cacher) beginShared(ctx context.Context, call *middleware.Call, names [
 	return func() string {
 		close(over)
 		ticket, err := tellEnd(ctx)
-		if err != nil && c.Logger.Enabled(ctx, slog.LevelDebug) {
+		if err != nil {
+			record(ctx, "not announced", "other replicas may use results that are older than this write, until the shared cache works again or they expire")
 			c.Logger.LogAttrs(ctx, slog.LevelDebug, "cache: the end of a write was not reported to the shared cache", slog.Any("err", err))
 		}
 		if lost != nil || err != nil { // it may have begun there only after another

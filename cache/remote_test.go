@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -299,6 +301,27 @@ func TestRemoteThatIsGoneIsAMiss(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	s.wantCalls(t, 3)
+}
+
+// The record of a write has that the other replicas were not informed.
+func TestWriteThatIsNotAnnouncedIsOnRecord(t *testing.T) {
+	t.Parallel()
+	for _, out := range []bool{true, false} {
+		o := cache.Options{Remote: cache.NewMemory()}
+		if out {
+			o.Remote = gone{}
+		}
+		s := newSite(t, o)
+		s.put(t, middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			ctx, state := callstate.Ensure(ctx)
+			res, err := s.a.CallTool(ctx, call)
+			said := slices.ContainsFunc(state.Record().Decisions, func(d callstate.Decision) bool { return d.What == "not announced" })
+			if said != out {
+				t.Errorf("without the remote: %v, on record: %v", out, said)
+			}
+			return res, err
+		}), `{}`)
+	}
 }
 
 // A write of this process counts while it is in flight, also if the remote cache did not get it.
