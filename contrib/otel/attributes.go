@@ -17,6 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Names of the conventions.
@@ -57,9 +59,6 @@ func class(t *middleware.Tool) attribute.KeyValue {
 // decisions returns the chain's findings and decisions, for the span alone.
 func decisions(call middleware.Call, said chain.Record) []attribute.KeyValue {
 	out := make([]attribute.KeyValue, 0, 8)
-	if call.Tool != nil {
-		out = append(out, attribute.String(attrServer, call.Tool.Server))
-	}
 	if call.ID != "" {
 		out = append(out, attribute.String(attrCallID, call.ID))
 	}
@@ -120,6 +119,24 @@ type fault struct {
 	kind string // error.type
 	code string // of JSON-RPC, "" for none; only on the span if it is not the kind
 	text string // of the status; it holds no arguments
+}
+
+// common returns the attributes of spans and metrics of a call of the tool, or of a request.
+func (f fault) common(t *middleware.Tool) []attribute.KeyValue {
+	out := append(make([]attribute.KeyValue, 0, 6), attribute.String(attrOperation, executeTool), tool(t))
+	if t != nil {
+		out = append(out, attribute.String(attrServer, t.Server))
+	}
+	if f.kind != "" {
+		out = append(out, attribute.String(attrErrorType, f.kind))
+	}
+	return out
+}
+
+func (f fault) on(span trace.Span) {
+	if f.kind != "" {
+		span.SetStatus(codes.Error, f.text)
+	}
 }
 
 var errPanicked = errors.New("otel: a panic further in")

@@ -19,7 +19,7 @@ func TestCodesOfAServerMakeNoSeriesEach(t *testing.T) {
 	l := newLab(fairleadotel.Options{})
 	tool := &middleware.Tool{Server: "s", Definition: &mcp.Tool{Name: "odd"}, Annotations: annotation.ReadOnly()}
 	code := int64(0)
-	c := l.Call(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+	c := l.Attempt(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 		code++
 		return nil, &jsonrpc.Error{Code: code, Message: "no"}
 	}))

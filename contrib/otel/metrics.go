@@ -10,8 +10,8 @@ import (
 )
 
 type metrics struct {
-	duration  metric.Float64Histogram
-	attempts  metric.Int64Counter
+	requests  metric.Float64Histogram
+	calls     metric.Float64Histogram
 	decisions metric.Int64Counter
 	waits     metric.Float64Histogram
 }
@@ -27,11 +27,11 @@ func newMetrics(m metric.Meter) metrics {
 			panic("otel: " + err.Error())
 		}
 	}
-	out.duration, err = m.Float64Histogram("mcp.client.operation.duration", metric.WithUnit("s"), buckets,
-		metric.WithDescription("How long calls of tools took, as the model saw them."))
+	out.requests, err = m.Float64Histogram("mcp.client.operation.duration", metric.WithUnit("s"), buckets,
+		metric.WithDescription("How long requests to servers took, repetitions included."))
 	must()
-	out.attempts, err = m.Int64Counter("fairlead.attempts", metric.WithUnit("{attempt}"),
-		metric.WithDescription("How often calls were handed on, repetitions included."))
+	out.calls, err = m.Float64Histogram("fairlead.call.duration", metric.WithUnit("s"), buckets,
+		metric.WithDescription("How long calls of tools took, as the model saw them, with the time that people took."))
 	must()
 	out.decisions, err = m.Int64Counter("fairlead.decisions", metric.WithUnit("{decision}"),
 		metric.WithDescription("Decisions of each stage about calls."))
@@ -43,10 +43,7 @@ func newMetrics(m metric.Meter) metrics {
 }
 
 func (m *metrics) record(ctx context.Context, common metric.MeasurementOption, said chain.Record, took time.Duration) {
-	m.duration.Record(ctx, took.Seconds(), common)
-	if said.Attempts > 0 {
-		m.attempts.Add(ctx, int64(said.Attempts), common)
-	}
+	m.calls.Record(ctx, took.Seconds(), common)
 	for _, f := range said.Decisions {
 		m.decisions.Add(ctx, 1, metric.WithAttributes(attribute.String(attrStage, f.Stage), attribute.String(attrDecision, f.What)))
 	}

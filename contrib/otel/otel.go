@@ -19,7 +19,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	global "go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -67,12 +66,14 @@ func New(o Options) *Telemetry {
 	}
 }
 
-// Call is the middleware for the Telemetry slot: a span for the whole call, and its metrics.
+// Call is the middleware for the Telemetry slot: a span for the whole call, the time that people take
+// included, and its metrics.
 func (t *Telemetry) Call(next middleware.ToolCaller) middleware.ToolCaller {
 	return &wholeCall{t, next}
 }
 
-// Attempt is a middleware for PerAttempt: a span for each attempt, propagated in its _meta.
+// Attempt is a middleware for PerAttempt: a span for each request to a server, propagated in its _meta,
+// and how long it took.
 func (t *Telemetry) Attempt(next middleware.ToolCaller) middleware.ToolCaller {
 	return &attempt{t, next}
 }
@@ -143,7 +144,7 @@ func (c *wholeCall) Describe() middleware.Description {
 }
 
 func (c *wholeCall) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	ctx, span := c.tracer.Start(ctx, "tools/call "+call.Tool.Name(), trace.WithSpanKind(trace.SpanKindClient))
+	ctx, span := c.tracer.Start(ctx, "execute_tool "+call.Tool.Name())
 	began := time.Now()
 	var res *mcp.CallToolResult
 	err := errPanicked
@@ -161,23 +162,13 @@ func (c *wholeCall) ended(ctx context.Context, span trace.Span, call middleware.
 		said.Tool = call.Tool
 	}
 	fault := faultOf(ctx, call, res, err)
-	common := append(make([]attribute.KeyValue, 0, 6),
-		attribute.String(attrMethod, methodCallTool), attribute.String(attrOperation, executeTool), tool(call.Tool), class(said.Tool))
-	if fault.kind != "" {
-		common = append(common, attribute.String(attrErrorType, fault.kind))
-		span.SetStatus(codes.Error, fault.text)
-	}
-	if fault.code == fault.kind && fault.code != "" {
-		common = append(common, attribute.String(attrStatusCode, fault.code))
-	}
+	common := append(fault.common(call.Tool), class(said.Tool))
 	c.record(ctx, metric.WithAttributeSet(attribute.NewSet(common...)), said, took)
 	if !span.IsRecording() {
 		return
 	}
+	fault.on(span)
 	span.SetAttributes(common...)
-	if fault.code != fault.kind && fault.code != "" {
-		span.SetAttributes(attribute.String(attrStatusCode, fault.code))
-	}
 	span.SetAttributes(c.explain(said.Tool)...)
 	span.SetAttributes(decisions(call, said)...)
 	if c.content {
@@ -196,14 +187,21 @@ func (a *attempt) Describe() middleware.Description {
 
 func (a *attempt) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	record, _ := chain.RecordOf(ctx)
-	number := max(record.Attempts, 1)
-	ctx, span := a.tracer.Start(ctx, "attempt "+call.Tool.Name(), trace.WithAttributes(tool(call.Tool), attribute.Int(attrAttempt, number)))
+	ctx, span := a.tracer.Start(ctx, methodCallTool+" "+call.Tool.Name(), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attribute.Int(attrAttempt, max(record.Attempts, 1))))
+	began := time.Now()
 	fault := faultOf(ctx, call, nil, errPanicked)
 	defer func() {
-		if fault.kind != "" {
-			span.SetAttributes(attribute.String(attrErrorType, fault.kind))
-			span.SetStatus(codes.Error, fault.text)
+		common := append(fault.common(call.Tool), attribute.String(attrMethod, methodCallTool))
+		if fault.code != "" {
+			span.SetAttributes(attribute.String(attrStatusCode, fault.code))
 		}
+		if fault.code == fault.kind && fault.code != "" {
+			common = append(common, attribute.String(attrStatusCode, fault.code))
+		}
+		a.requests.Record(ctx, time.Since(began).Seconds(), metric.WithAttributeSet(attribute.NewSet(common...)))
+		fault.on(span)
+		span.SetAttributes(common...)
 		span.End()
 	}()
 	call.Meta = a.inject(ctx, call.Meta)

@@ -29,6 +29,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	kinds "go.opentelemetry.io/otel/trace"
 )
 
 // A lab is a telemetry with spans and metrics that a test can read.
@@ -174,7 +175,7 @@ func TestASpanHasTheDecisions(t *testing.T) {
 	first, second := -1, -1
 	for i, s := range spans {
 		switch {
-		case s.Name != "tools/call get_customer":
+		case s.Name != "execute_tool get_customer":
 		case first < 0:
 			first = i
 		default:
@@ -183,7 +184,7 @@ func TestASpanHasTheDecisions(t *testing.T) {
 	}
 	miss, hit := attributes(spans[first]), attributes(spans[second])
 	for key, want := range map[string]string{
-		"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_customer", "gen_ai.tool.call.id": "call-1",
+		"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_customer", "gen_ai.tool.call.id": "call-1",
 		"fairlead.class": "safe", "fairlead.server": "crm", "fairlead.evidence": `["read-only yes inferred: \"get\" leads the name","freshness shared inferred: \"customer\" in the name"]`,
 	} {
 		if miss[key] != want {
@@ -192,6 +193,13 @@ func TestASpanHasTheDecisions(t *testing.T) {
 	}
 	if !strings.Contains(miss["fairlead.decisions"], `"cache: miss`) || !strings.Contains(hit["fairlead.decisions"], `"cache: hit`) {
 		t.Errorf("decisions: %s, then %s", miss["fairlead.decisions"], hit["fairlead.decisions"])
+	}
+	for metric, want := range map[string]int64{"mcp.client.operation.duration": 1, "fairlead.call.duration": 2} {
+		for _, n := range l.points(t)[metric] {
+			if n != want {
+				t.Errorf("%s has %d measurements, want %d", metric, n, want)
+			}
+		}
 	}
 	if n := slices.IndexFunc(spans, func(s tracetest.SpanStub) bool { return s.Parent.SpanID() == spans[first].SpanContext.SpanID() }); n < 0 {
 		t.Error("the attempt is not a child of the call")
@@ -213,7 +221,10 @@ func TestARepeatedCallHasASpanForEachAttempt(t *testing.T) {
 	}
 	var attempts []string
 	for _, s := range l.spans.GetSpans() {
-		if s.Name == "attempt get_customer" {
+		if s.Name == "tools/call get_customer" {
+			if a := attributes(s); s.SpanKind != kinds.SpanKindClient || a["mcp.method.name"] != "tools/call" || a["fairlead.server"] != "crm" {
+				t.Errorf("a request is a span of kind %v with %v", s.SpanKind, a)
+			}
 			a := attributes(s)
 			attempts = append(attempts, a["fairlead.attempt"]+" "+a["error.type"])
 		}
@@ -221,7 +232,10 @@ func TestARepeatedCallHasASpanForEachAttempt(t *testing.T) {
 	if want := []string{"1 -32603", "2 -32603", "3 "}; !slices.Equal(attempts, want) {
 		t.Errorf("attempts %q, want %q", attempts, want)
 	}
-	whole := attributes(l.span(t, "tools/call get_customer"))
+	whole := attributes(l.span(t, "execute_tool get_customer"))
+	if n := l.points(t)["fairlead.call.duration"]; len(n) != 1 {
+		t.Errorf("the call was measured as %v", n)
+	}
 	if whole["fairlead.attempts"] != "3" || strings.Count(whole["fairlead.decisions"], "retry: again") != 2 || whole["error.type"] != "" {
 		t.Errorf("the call has %v", whole)
 	}
@@ -243,7 +257,7 @@ func TestTheWaitForAPersonHasItsOwnSpan(t *testing.T) {
 		b, l := connect(t), newLab(fairleadotel.Options{})
 		_, _ = b.call(t, standard(l, row.confirmer).Then(b), "delete_customer")
 		wait := attributes(l.span(t, "confirm delete_customer"))
-		whole := attributes(l.span(t, "tools/call delete_customer"))
+		whole := attributes(l.span(t, "execute_tool delete_customer"))
 		if wait["fairlead.decision"] != row.decision || wait["fairlead.class"] != "dangerous" || whole["error.type"] != row.fault {
 			t.Errorf("%s: the wait has %v, the call %v", name, wait, whole)
 		}
@@ -268,7 +282,7 @@ func TestSpanHasTheRuleThatRaised(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	whole := attributes(l.span(t, "tools/call add_member"))
+	whole := attributes(l.span(t, "execute_tool add_member"))
 	if !strings.Contains(whole["fairlead.decisions"], "flow: untrusted-value, email") || whole["fairlead.class"] != "dangerous" {
 		t.Errorf("the span has %v", whole)
 	}
@@ -284,12 +298,16 @@ func TestIsErrorCountsAsToolError(t *testing.T) {
 	if _, err := b.call(t, standard(l, nil).Then(b), "find_customer"); err != nil {
 		t.Fatal(err)
 	}
-	if got := attributes(l.span(t, "tools/call find_customer"))["error.type"]; got != "tool_error" {
+	if got := attributes(l.span(t, "execute_tool find_customer"))["error.type"]; got != "tool_error" {
 		t.Errorf("error.type is %q", got)
 	}
-	want := "error.type=tool_error,fairlead.class=safe,gen_ai.operation.name=execute_tool,gen_ai.tool.name=find_customer,mcp.method.name=tools/call"
-	if got := l.points(t)["mcp.client.operation.duration"]; got[want] != 1 {
-		t.Errorf("measured %v", got)
+	for metric, want := range map[string]string{
+		"fairlead.call.duration":        "error.type=tool_error,fairlead.class=safe,fairlead.server=crm,gen_ai.operation.name=execute_tool,gen_ai.tool.name=find_customer",
+		"mcp.client.operation.duration": "error.type=tool_error,fairlead.server=crm,gen_ai.operation.name=execute_tool,gen_ai.tool.name=find_customer,mcp.method.name=tools/call",
+	} {
+		if got := l.points(t)[metric]; got[want] != 1 {
+			t.Errorf("%s: measured %v", metric, got)
+		}
 	}
 }
 
@@ -371,7 +389,7 @@ func TestTraceContextTravelsInMeta(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := *b.meta.Load()
-	context := l.span(t, "attempt get_customer").SpanContext
+	context := l.span(t, "tools/call get_customer").SpanContext
 	if parent, _ := sent["traceparent"].(string); !strings.Contains(parent, context.TraceID().String()+"-"+context.SpanID().String()) {
 		t.Errorf("the server got %v", sent)
 	}
@@ -417,7 +435,7 @@ func TestContentOnlyOnRequestAndWithoutSecrets(t *testing.T) {
 						t.Errorf("%s with %s: %s", s.Name, arguments, all)
 					}
 					recorded := attributes(s)["gen_ai.tool.call.arguments"] != ""
-					if recorded != (content && strings.HasPrefix(s.Name, "tools/call")) {
+					if recorded != (content && strings.HasPrefix(s.Name, "execute_tool")) {
 						t.Errorf("%s: the arguments are recorded: %v", s.Name, recorded)
 					}
 				}
@@ -499,6 +517,6 @@ func ExampleNew() {
 		fmt.Println(s.Name, s.SpanKind)
 	}
 	// Output:
-	// attempt get_customer internal
 	// tools/call get_customer client
+	// execute_tool get_customer internal
 }

@@ -115,14 +115,14 @@ func TestOTLP(t *testing.T) {
 		t.Log(s.GetName(), s.GetStatus().GetMessage(), text.String())
 	}
 	want := []string{
-		"tools/call delete_customer", "confirm delete_customer",
-		"tools/call get_customer", "attempt get_customer", "attempt get_customer",
-		"tools/call get_customer",
+		"execute_tool delete_customer", "confirm delete_customer",
+		"execute_tool get_customer", "tools/call get_customer", "tools/call get_customer",
+		"execute_tool get_customer",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("spans %q, want %q", names, want)
 	}
-	for _, name := range []string{"mcp.client.operation.duration", "fairlead.attempts", "fairlead.decisions", "fairlead.approval.duration"} {
+	for _, name := range []string{"mcp.client.operation.duration", "fairlead.call.duration", "fairlead.decisions", "fairlead.approval.duration"} {
 		if !slices.Contains(c.metrics, name) {
 			t.Errorf("no %s among %q", name, c.metrics)
 		}
