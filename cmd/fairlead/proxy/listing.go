@@ -186,15 +186,13 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 	if now, tool, err := t.known(ctx, name, about); tool != nil || err != nil {
 		return now, tool, err
 	}
-	now, err := t.set(ctx, false, about)
-	if err != nil {
-		return nil, nil, err
-	}
-	if tool, ok := t.session.named(now, name); ok {
-		return now, tool, nil
-	}
-	if t.mayAskAgain() { // it may be new: not every client takes notifications
-		if now, err = t.set(ctx, true, about); err != nil {
+	var now *set
+	for _, always := range []bool{false, true} {
+		if always && !t.mayAskAgain() { // it may be new: not every client takes notifications
+			break
+		}
+		var err error
+		if now, err = t.set(ctx, always, about); err != nil {
 			return nil, nil, err
 		}
 		if tool, ok := t.session.named(now, name); ok {

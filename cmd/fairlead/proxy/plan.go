@@ -56,7 +56,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		}
 	}
 	ask.Patience = func(ctx context.Context) (time.Duration, string) {
-		where := p.waits(ctx)
+		where := p.o.Waits(ctx)
 		if w, _ := ctx.Value(waitingKey{}).(waiter); w.detaches || where == "" {
 			return 0, ""
 		}
@@ -100,14 +100,6 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		made.standard.Observe = made.would
 	}
 	return made
-}
-
-// waits returns where the person finds the question of a call, "" if the call waits for the answer.
-func (p *Proxy) waits(ctx context.Context) string {
-	if p.o.Waits == nil {
-		return ""
-	}
-	return p.o.Waits(ctx)
 }
 
 // would is what is done with the calls of a tool.
