@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -69,7 +71,11 @@ func benchmarks() (all []benchmark) {
 	for _, c := range contests {
 		all = append(all, benchmark{c.name, func(p pace) (row, error) { return play(contestOf(c.name), p) }})
 	}
-	all = append(all, benchmark{"cores/miss", missesOverCores}, benchmark{"cores/hit", hitsOverCores})
+	hot := newArgument(200).raw
+	all = append(all,
+		overCores("cores/miss", 2, 1.6, func(worker, n int) json.RawMessage { return fmt.Appendf(nil, `{"id":"%d-%d"}`, worker, n) }),
+		overCores("cores/hit", 16, 1, func(int, int) json.RawMessage { return hot }),
+	)
 	for _, at := range []int{1, 64} {
 		if runtime.GOOS != "linux" { // only Linux reports the CPU time of another process in a file
 			break

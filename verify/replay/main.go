@@ -134,7 +134,11 @@ type session struct {
 func replay(o options, server, name string, s suite) (row, error) {
 	tools := catalog.New(catalog.Options{})
 	defer tools.Close()
-	if err := tools.AddTools(server, middleware.ToolCallerFunc(execute), s.Tools...); err != nil {
+	if err := tools.AddTools(server, middleware.ToolCallerFunc(func(ctx context.Context, _ middleware.Call) (*mcp.CallToolResult, error) {
+		ses := ctx.Value(key{}).(*session)
+		ses.ran = true
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: ses.out}}}, nil
+	}), s.Tools...); err != nil {
 		return row{}, err
 	}
 	r := row{Suite: name, Tasks: len(s.User)}
@@ -227,12 +231,6 @@ func (s *session) call(c call, out string) error {
 }
 
 type key struct{}
-
-func execute(ctx context.Context, _ middleware.Call) (*mcp.CallToolResult, error) {
-	s := ctx.Value(key{}).(*session)
-	s.ran = true
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s.out}}}, nil
-}
 
 // confirm approves the calls of the honest task and denies those of the attack.
 func (s *session) confirm(_ context.Context, r hitl.Request) (hitl.Decision, error) {

@@ -21,7 +21,6 @@ type delivery struct {
 	arguments string
 	revision  int // of the definition that the server has now
 	at        time.Time
-	executed  bool
 	version   int // of the server's notes, after it
 }
 
@@ -259,7 +258,6 @@ func (w *edges) executes(b *backend, l *link, d *delivery, now bool) bool {
 	if d.revision == 0 {
 		return false
 	}
-	d.executed = true
 	writes := spec(d.tool).byName > reads && d.tool != "frobnicate"
 	if now && writes && (d.ask == nil || w.law(b, l, d.tool, d.ask.began) > reads) {
 		b.version++

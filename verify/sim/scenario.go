@@ -158,11 +158,6 @@ func (w *scenario) build(t *testing.T) {
 	w.assemble(t)
 }
 
-// jitter depends on the instant, so that a replay draws the same.
-func (w *scenario) jitter() float64 {
-	return w.dice(forBackoff, uint64(w.now()), 0).Float64()
-}
-
 func (w *scenario) revise(server, tool string, revision int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
