@@ -163,7 +163,7 @@ func faultOf(ctx context.Context, call middleware.Call, res *mcp.CallToolResult,
 		if !reserved(wire.Code) {
 			kind = "_OTHER"
 		}
-		return fault{kind: kind, code: code, text: message(call, wire.Message)}
+		return fault{kind: kind, code: code, text: redact.Of(call).Text(wire.Message)}
 	}
 	if why := context.Cause(ctx); why != nil && errors.Is(err, why) { // the host's own cause for the end of the context
 		err = ctx.Err()

@@ -32,9 +32,6 @@ func content(call middleware.Call, res *mcp.CallToolResult) []attribute.KeyValue
 	return append(out, attribute.String(attrResult, capped(secrets.Result(raw, definition(call.Tool).OutputSchema))))
 }
 
-// message returns a server's message without the secrets of the call.
-func message(call middleware.Call, said string) string { return redact.Of(call).Text(said) }
-
 func definition(t *middleware.Tool) *mcp.Tool {
 	if t == nil || t.Definition == nil {
 		return new(mcp.Tool)
