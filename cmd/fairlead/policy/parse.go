@@ -178,7 +178,7 @@ var permission = regexp.MustCompile(`^[A-Za-z0-9_:/-]+(\.[A-Za-z0-9_:/-]+)*$`)
 
 func (r *reader) permission(p *Policy) field {
 	return func(v hujson.Value, key string) {
-		before, one := len(r.faults), Permission{Line: r.line(v.StartOffset)}
+		before, one := len(r.faults), Permission{}
 		r.object(v, key, map[string]field{"tool": r.pattern(&one.Tool), "permission": r.text(&one.Permission)})
 		if len(r.faults) > before {
 			return

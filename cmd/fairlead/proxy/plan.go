@@ -185,7 +185,11 @@ func (n narrowed) List() []*middleware.Tool {
 }
 
 func (n narrowed) Lookup(server, name string) (*middleware.Tool, bool) {
-	return n.shown(n.viewer.Lookup(server, name))
+	t, ok := n.viewer.Lookup(server, name)
+	if !ok || n.refusing()(t) != nil {
+		return nil, false
+	}
+	return t, true
 }
 
 func (n narrowed) Find(name string) (*middleware.Tool, error) {
@@ -194,13 +198,6 @@ func (n narrowed) Find(name string) (*middleware.Tool, error) {
 		err = n.refusing()(t)
 	}
 	return t, err
-}
-
-func (n narrowed) shown(t *middleware.Tool, ok bool) (*middleware.Tool, bool) {
-	if !ok || n.refusing()(t) != nil {
-		return nil, false
-	}
-	return t, true
 }
 
 // Admit refuses before anyone is asked, and again when the arguments have raised a call.
