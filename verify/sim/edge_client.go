@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -108,12 +107,7 @@ func (a *ask) id() string {
 }
 
 func (a *ask) text(r *rand.Rand) string {
-	name := func(tool string) string {
-		if len(a.client.w.servers) > 1 {
-			tool = (&middleware.Tool{Server: a.server.name, Definition: &mcp.Tool{Name: tool}}).ModelName()
-		}
-		return strconv.Quote(tool)
-	}
+	name := func(tool string) string { return strconv.Quote(a.server.nameOf(tool)) }
 	pair := func(name, value string) string { return strconv.Quote(name) + ":" + value }
 	// both puts the two in either order.
 	both := func(one, other string) string {
