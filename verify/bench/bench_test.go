@@ -138,7 +138,7 @@ func TestEntryMemory(t *testing.T) {
 	results := heapOf(t, func() (any, error) {
 		all := make([]result, entries)
 		caller := cache.New(cache.Options{})(new(server))
-		call := middleware.Call{Tool: reads, Arguments: newArgument(64).raw}
+		call := middleware.Call{Tool: reads, Arguments: newArgument(200).raw}
 		for i := range all {
 			var err error
 			if all[i], err = caller.CallTool(t.Context(), call); err != nil {
