@@ -39,19 +39,16 @@ func Tools(tools []*middleware.Tool) ([]openai.ChatCompletionToolUnionParam, err
 	return out, nil
 }
 
-// usual is a number of calls that few turns exceed.
-const usual = 8
-
 // Answer makes the calls that a message of the model asks for, as one batch, and returns the messages
 // that answer them. This API takes text alone: structured content is text, anything else is named.
 func Answer(ctx context.Context, host *batch.Host, calls []openai.ChatCompletionMessageToolCallUnion) []openai.ChatCompletionMessageParamUnion {
 	if len(calls) == 0 {
 		return nil
 	}
-	requests := make([]batch.ToolCall, 0, usual)
-	for _, c := range calls {
+	requests := make([]batch.ToolCall, len(calls))
+	for i, c := range calls {
 		// A custom call has other fields. Its input is refused unless it is a JSON object.
-		requests = append(requests, batch.ToolCall{ID: c.ID, Name: cmp.Or(c.Function.Name, c.Custom.Name), Arguments: json.RawMessage(cmp.Or(c.Function.Arguments, c.Custom.Input))})
+		requests[i] = batch.ToolCall{ID: c.ID, Name: cmp.Or(c.Function.Name, c.Custom.Name), Arguments: json.RawMessage(cmp.Or(c.Function.Arguments, c.Custom.Input))}
 	}
 	messages := make([]openai.ChatCompletionMessageParamUnion, len(calls))
 	for i, res := range host.Answer(ctx, requests...) {

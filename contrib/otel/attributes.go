@@ -2,7 +2,9 @@ package otel
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -180,7 +182,7 @@ func faultOf(ctx context.Context, call middleware.Call, res *mcp.CallToolResult,
 		if !reserved(wire.Code) {
 			kind = "_OTHER"
 		}
-		return fault{kind: kind, code: code, text: message(call, wire.Message)}
+		return fault{kind: kind, code: code, text: redact.Of(call).Text(wire.Message)}
 	}
 	if why := context.Cause(ctx); why != nil && errors.Is(err, why) { // the host's own cause for the end of the context
 		err = ctx.Err()
@@ -192,4 +194,33 @@ func faultOf(ctx context.Context, call middleware.Call, res *mcp.CallToolResult,
 		return fault{kind: "cancelled", text: "the caller gave up"}
 	}
 	return fault{kind: "_OTHER", text: "the call failed"}
+}
+
+// maxContent bounds the arguments, and the result, on a span.
+const maxContent = 16 << 10
+
+// capped returns the text, or its size if it is too long for a span.
+func capped(raw json.RawMessage) string {
+	if len(raw) > maxContent {
+		return fmt.Sprintf("%d bytes", len(raw))
+	}
+	return string(raw)
+}
+
+// content returns the arguments and the result without secrets, those of the arguments included.
+func content(call middleware.Call, res *mcp.CallToolResult) []attribute.KeyValue {
+	var secrets redact.Redactor
+	out := []attribute.KeyValue{attribute.String(attrArguments, capped(secrets.JSON(call.Arguments, definition(call.Tool).InputSchema)))}
+	raw, err := json.Marshal(res)
+	if res == nil || err != nil {
+		return out
+	}
+	return append(out, attribute.String(attrResult, capped(secrets.Result(raw, definition(call.Tool).OutputSchema))))
+}
+
+func definition(t *middleware.Tool) *mcp.Tool {
+	if t == nil || t.Definition == nil {
+		return new(mcp.Tool)
+	}
+	return t.Definition
 }

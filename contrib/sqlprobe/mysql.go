@@ -17,24 +17,16 @@ import (
 // functions, a second statement, and every comment between slashes, which some servers run.
 func MySQL(text string) preflight.Verdict {
 	text = lines(text)
-	if why := unfit(text); why != "" {
-		return destroys("%s", why)
-	}
 	if why := myComments(text); why != "" {
-		return destroys("%s", why)
+		return destroys(why)
 	}
-	stmts, err := myParse(text)
-	switch {
-	case err != nil:
-		return destroys("MySQL does not parse it: %s", shown(err.Error()))
-	case len(stmts) == 0:
-		return destroys("no statement")
-	case len(stmts) > 1:
-		return destroys("a second statement")
+	stmt, why := only(text, "MySQL", myParse)
+	if why != "" {
+		return destroys(why)
 	}
 	var walk myWalk
 	verdict, name := reads, "SELECT"
-	switch s := stmts[0].(type) {
+	switch s := stmt.(type) {
 	case *ast.InsertStmt:
 		if s.IsReplace || len(s.OnDuplicate) > 0 {
 			return destroys("an INSERT that overwrites")
@@ -45,9 +37,9 @@ func MySQL(text string) preflight.Verdict {
 	case *ast.ExplainStmt:
 		name = "EXPLAIN"
 	}
-	stmts[0].Accept(&walk)
+	stmt.Accept(&walk)
 	if walk.why != "" {
-		return destroys("%s", walk.why)
+		return destroys(walk.why)
 	}
 	return verdict("one " + name)
 }

@@ -20,25 +20,17 @@ import (
 // The first call takes about a second, to compile the parser.
 func PostgreSQL(text string) preflight.Verdict {
 	text = lines(text)
-	if why := unfit(text); why != "" {
-		return destroys("%s", why)
+	raw, why := only(text, "PostgreSQL", pgParse)
+	if why != "" {
+		return destroys(why)
 	}
-	tree, err := pgParse(text)
-	switch {
-	case err != nil:
-		return destroys("PostgreSQL does not parse it: %s", shown(err.Error()))
-	case len(tree.GetStmts()) == 0:
-		return destroys("no statement")
-	case len(tree.GetStmts()) > 1:
-		return destroys("a second statement")
-	}
-	stmt := tree.GetStmts()[0].GetStmt()
+	stmt := raw.GetStmt()
 	verdict, further := reads, map[string]bool(nil)
 	if stmt.GetInsertStmt() != nil {
 		verdict, further = adds, pgAdds
 	}
 	if why := pgWalk(stmt.ProtoReflect(), further); why != "" {
-		return destroys("%s", why)
+		return destroys(why)
 	}
 	return verdict("one " + pgName(stmt))
 }
@@ -49,7 +41,7 @@ var pgParser struct {
 	broken bool
 }
 
-func pgParse(text string) (tree *pg.ParseResult, err error) {
+func pgParse(text string) (stmts []*pg.RawStmt, err error) {
 	pgParser.Lock()
 	defer pgParser.Unlock()
 	if pgParser.broken {
@@ -58,10 +50,11 @@ func pgParse(text string) (tree *pg.ParseResult, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			pgParser.broken = true
-			tree, err = nil, fmt.Errorf("the parser broke down: %v", r)
+			stmts, err = nil, fmt.Errorf("the parser broke down: %v", r)
 		}
 	}()
-	return pgquery.Parse(text)
+	tree, err := pgquery.Parse(text)
+	return tree.GetStmts(), err
 }
 
 // pgName returns the kind of a statement as in SelectStmt, without Stmt.

@@ -36,8 +36,25 @@ func adds(why string) preflight.Verdict {
 	return preflight.Verdict{Annotations: annotation.Write(), Why: why}
 }
 
-func destroys(format string, args ...any) preflight.Verdict {
-	return preflight.Verdict{Annotations: annotation.Destructive(), Why: fmt.Sprintf(format, args...)}
+func destroys(why string) preflight.Verdict {
+	return preflight.Verdict{Annotations: annotation.Destructive(), Why: why}
+}
+
+// only returns the one statement of a text, or why there is not one that can be judged.
+func only[T any](text, dialect string, parse func(text string) ([]T, error)) (stmt T, why string) {
+	if why := unfit(text); why != "" {
+		return stmt, why
+	}
+	stmts, err := parse(text)
+	switch {
+	case err != nil:
+		return stmt, dialect + " does not parse it: " + shown(err.Error())
+	case len(stmts) == 0:
+		return stmt, "no statement"
+	case len(stmts) > 1:
+		return stmt, "a second statement"
+	}
+	return stmts[0], ""
 }
 
 // unfit returns why a text cannot be parsed in any dialect, "" if it can.

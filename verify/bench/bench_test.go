@@ -16,17 +16,6 @@ import (
 // A quick pace is enough to see answers and allocations.
 var quick = pace{batch: 200 * time.Microsecond, rounds: 1}
 
-// contests are the rows that are the same on every machine but for their times.
-func contests() []contest {
-	all := []contest{
-		callPlain(), callDeadline(), callAudited(), callGranted(), missPlain(), missDeadline(),
-	}
-	for _, s := range sizes[:2] {
-		all = append(all, hit(s.bytes, s.name, false), hit(s.bytes, s.name, true))
-	}
-	return all
-}
-
 // counts are the allocations of our ways, exactly.
 var counts = map[string]float64{
 	"call/plain": 0, "call/deadline": 4, "call/audited": 6, "call/granted": 2, "miss/plain": 3, "miss/deadline": 11,
@@ -36,8 +25,8 @@ var counts = map[string]float64{
 // TestAllocs holds what our ways allocate, and that every way gives right answers:
 // a hit that was none, or a peer that leaves its work out, is an error.
 func TestAllocs(t *testing.T) {
-	for _, c := range contests() {
-		r, err := play(c, quick)
+	for name, want := range counts {
+		r, err := play(contestOf(name), quick)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -45,12 +34,8 @@ func TestAllocs(t *testing.T) {
 		if raced {
 			continue // the race detector allocates
 		}
-		want, ok := counts[c.name]
-		if !ok {
-			want = c.allocs
-		}
-		if ok && r.Allocs != want || r.Allocs > want {
-			t.Errorf("%s: %v allocations, want %v", c.name, r.Allocs, want)
+		if r.Allocs != want {
+			t.Errorf("%s: %v allocations, want %v", name, r.Allocs, want)
 		}
 	}
 }
@@ -66,7 +51,7 @@ func TestPeersAreFair(t *testing.T) {
 		naive    float64
 		failsafe float64
 	}{
-		{callPlain(), 7, 27}, {callDeadline(), 11, 36}, {hit(200, "200B", false), 69, 90}, {missPlain(), 74, 97},
+		{contestOf("call/plain"), 7, 27}, {contestOf("call/deadline"), 11, 36}, {contestOf("hit/200B/repeat"), 69, 90}, {contestOf("miss/plain"), 74, 97},
 	} {
 		r, err := play(c.contest, quick)
 		if err != nil {
@@ -90,9 +75,9 @@ func TestRatios(t *testing.T) {
 		contest contest
 		least   map[string]float64
 	}{
-		{callPlain(), map[string]float64{"naive": 1.6, "failsafe": 3}},
-		{hit(200, "200B", false), map[string]float64{"naive": 20}},
-		{hit(200, "200B", true), map[string]float64{"naive": 3.6}},
+		{contestOf("call/plain"), map[string]float64{"naive": 1.6, "failsafe": 3}},
+		{contestOf("hit/200B/repeat"), map[string]float64{"naive": 20}},
+		{contestOf("hit/200B/fresh"), map[string]float64{"naive": 3.6}},
 	} {
 		r, err := play(c.contest, p)
 		if err != nil {
@@ -153,7 +138,7 @@ func TestEntryMemory(t *testing.T) {
 	results := heapOf(t, func() (any, error) {
 		all := make([]result, entries)
 		caller := cache.New(cache.Options{})(new(server))
-		call := middleware.Call{Tool: reads, Arguments: newArgument(64).raw}
+		call := middleware.Call{Tool: reads, Arguments: newArgument(200).raw}
 		for i := range all {
 			var err error
 			if all[i], err = caller.CallTool(t.Context(), call); err != nil {

@@ -19,13 +19,8 @@ const turns = 16
 // A build puts the measured middlewares before a server.
 type build func(*server) middleware.ToolCaller
 
-// peersBefore are the two peers, each doing the work of a row, with a time limit for each attempt unless 0.
-func peersBefore(limit time.Duration, work func(build) func(int) error) []subject {
-	return []subject{
-		{name: "naive", run: work(func(s *server) middleware.ToolCaller { return newNaive(s, limit) })},
-		{name: "failsafe", run: work(func(s *server) middleware.ToolCaller { return newResilient(s, limit) })},
-	}
-}
+func writing(with build) func(int) error { return calling(with, middleware.Call{Tool: writes}) }
+func wiping(with build) func(int) error  { return calling(with, middleware.Call{Tool: wipes}) }
 
 // calling makes some calls by turns, again and again.
 func calling(with build, call middleware.Call) func(int) error {
@@ -63,30 +58,6 @@ func several(size int) []*argument {
 	return all
 }
 
-func writing(with build) func(int) error { return calling(with, middleware.Call{Tool: writes}) }
-
-// callPlain is a write through the whole chain.
-func callPlain() contest {
-	return contest{
-		name:   "call/plain",
-		ours:   writing(ours(cache.Options{})),
-		peers:  peersBefore(0, writing),
-		goals:  map[string]float64{"naive": 2.5, "failsafe": 6},
-		allocs: 1,
-	}
-}
-
-// callDeadline is the same with a time limit for each attempt.
-func callDeadline() contest {
-	return contest{
-		name:   "call/deadline",
-		ours:   writing(oursInTime),
-		peers:  peersBefore(time.Minute, writing),
-		goals:  map[string]float64{"naive": 1.5, "failsafe": 4},
-		allocs: 5,
-	}
-}
-
 // agreeing takes the place of a confirmation and approves every call.
 type agreeing struct{ next middleware.ToolCaller }
 
@@ -96,24 +67,8 @@ func (a agreeing) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	return a.next.CallTool(ctx, call)
 }
 
-// callAudited is call/plain with a record of everything, to a sink that does nothing.
-func callAudited() contest {
-	return contest{
-		name:   "call/audited",
-		ours:   writing(oursAudited),
-		allocs: 6, // two records, each handed over by a goroutine that a blocked sink keeps
-	}
-}
-
-// callGranted is a dangerous call with an approval, which the guard consumes. No peer has that.
-func callGranted() contest {
-	call := middleware.Call{Tool: wipes}
-	return contest{
-		name:   "call/granted",
-		ours:   calling(func(s *server) middleware.ToolCaller { return agreeing{ours(cache.Options{})(s)} }, call),
-		allocs: 3,
-	}
-}
+// oursAgreed has a person who approves every call. No peer has that.
+func oursAgreed(s *server) middleware.ToolCaller { return agreeing{ours(cache.Options{})(s)} }
 
 // asking makes calls with cached results, in the same bytes or in different ones each time.
 func asking(with build, size int, fresh bool) func(int) error {
@@ -146,44 +101,24 @@ func asking(with build, size int, fresh bool) func(int) error {
 	}
 }
 
-// hit is a read with a cached result.
-func hit(size int, name string, fresh bool) contest {
-	c := contest{
-		name:  "hit/" + name + "/repeat",
-		ours:  asking(ours(cache.Options{Shared: !fresh}), size, fresh),
-		goals: map[string]float64{"naive": 20}, allocs: 1,
-	}
-	if fresh {
-		c.name = "hit/" + name + "/fresh"
-		c.goals, c.allocs = map[string]float64{"naive": 9}, 4
-	}
-	c.peers = peersBefore(0, func(with build) func(int) error { return asking(with, size, fresh) })
-	return c
+// repeating and rewriting ask for cached results of a size, in the same bytes and in different ones.
+func repeating(size int) func(build) func(int) error {
+	return func(with build) func(int) error { return asking(with, size, false) }
 }
 
-func missing(ctx context.Context, with build) func(int) error {
-	a := newArgument(200)
-	return reaching(ctx, with, middleware.Call{Tool: reads}, func(n int) json.RawMessage {
-		a.ask(n)
-		return a.raw
-	})
+func rewriting(size int) func(build) func(int) error {
+	return func(with build) func(int) error { return asking(with, size, true) }
 }
 
-func miss(ctx context.Context, name string, least, allocs float64) contest {
-	return contest{
-		name:   name,
-		ours:   missing(ctx, ours(cache.Options{})),
-		peers:  peersBefore(0, func(with build) func(int) error { return missing(ctx, with) }),
-		goals:  map[string]float64{"naive": least},
-		allocs: allocs,
+func missing(ctx context.Context) func(build) func(int) error {
+	return func(with build) func(int) error {
+		a := newArgument(200)
+		return reaching(ctx, with, middleware.Call{Tool: reads}, func(n int) json.RawMessage {
+			a.ask(n)
+			return a.raw
+		})
 	}
 }
 
-func missPlain() contest { return miss(context.Background(), "miss/plain", 6, 5) }
-
-// missDeadline calls with a context that ends: the call then runs on a goroutine of its own.
-func missDeadline() contest {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
-	_ = cancel // the process ends before it
-	return miss(ctx, "miss/deadline", 4, 12)
-}
+// ending is a context that ends after the process.
+var ending, _ = context.WithTimeout(context.Background(), time.Hour)

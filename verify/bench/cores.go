@@ -13,52 +13,41 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// missesOverCores is reads that are all new, by two goroutines, against one.
-func missesOverCores(p pace) (row, error) {
-	return overCores("cores/miss", 2, 1.6, p, func(worker, n int) json.RawMessage {
-		return fmt.Appendf(nil, `{"id":"%d-%d"}`, worker, n)
-	})
-}
-
-// hitsOverCores is one read that is cached, by sixteen goroutines, against one.
-func hitsOverCores(p pace) (row, error) {
-	raw := newArgument(200).raw
-	return overCores("cores/hit", 16, 1, p, func(int, int) json.RawMessage { return raw })
-}
-
-// overCores measures calls a second: of so many goroutines ÷ of one.
-func overCores(name string, workers int, least float64, p pace, arguments func(worker, n int) json.RawMessage) (row, error) {
-	caller := cache.New(cache.Options{Entries: 10_000, Shared: true})(middleware.ToolCallerFunc(
-		func(context.Context, middleware.Call) (result, error) { return answer, nil }))
-	made := 0
-	calls := func(workers int) (float64, error) {
-		const each = 5000
-		var all sync.WaitGroup
-		errs := make([]error, workers)
-		begun := time.Now()
-		for w := range workers {
-			all.Go(func() {
-				for n := range each {
-					_, err := caller.CallTool(context.Background(), middleware.Call{Tool: reads, Arguments: arguments(w, made+n)})
-					errs[w] = errors.Join(errs[w], err)
-				}
-			})
+// overCores measures calls a second: of so many goroutines ÷ of one. Reads are all new, or one that is cached.
+func overCores(name string, workers int, least float64, arguments func(worker, n int) json.RawMessage) benchmark {
+	return benchmark{name, func(p pace) (row, error) {
+		caller := cache.New(cache.Options{Entries: 10_000, Shared: true})(middleware.ToolCallerFunc(
+			func(context.Context, middleware.Call) (result, error) { return answer, nil }))
+		made := 0
+		calls := func(workers int) (float64, error) {
+			const each = 5000
+			var all sync.WaitGroup
+			errs := make([]error, workers)
+			begun := time.Now()
+			for w := range workers {
+				all.Go(func() {
+					for n := range each {
+						_, err := caller.CallTool(context.Background(), middleware.Call{Tool: reads, Arguments: arguments(w, made+n)})
+						errs[w] = errors.Join(errs[w], err)
+					}
+				})
+			}
+			all.Wait()
+			made += each
+			return float64(workers*each) / time.Since(begun).Seconds(), errors.Join(errs...)
 		}
-		all.Wait()
-		made += each
-		return float64(workers*each) / time.Since(begun).Seconds(), errors.Join(errs...)
-	}
-	var ratios, cost []float64
-	for range p.rounds {
-		one, err := calls(1)
-		many, err2 := calls(workers)
-		if err := errors.Join(err, err2); err != nil {
-			return row{}, fmt.Errorf("%s: %w", name, err)
+		var ratios, cost []float64
+		for range p.rounds {
+			one, err := calls(1)
+			many, err2 := calls(workers)
+			if err := errors.Join(err, err2); err != nil {
+				return row{}, fmt.Errorf("%s: %w", name, err)
+			}
+			ratios, cost = append(ratios, many/one), append(cost, float64(time.Second)/many)
 		}
-		ratios, cost = append(ratios, many/one), append(cost, float64(time.Second)/many)
-	}
-	r := row{Name: name, Ratio: map[string]float64{"one": round2(median(ratios))}, PeerAllocs: map[string]float64{}}
-	r.Goal, r.Cost = fmt.Sprintf("≥ %g× one, on %d cores", least, runtime.GOMAXPROCS(0)), time.Duration(median(cost)).String()
-	r.Met = r.Ratio["one"] >= least
-	return r, nil
+		r := row{Name: name, Ratio: map[string]float64{"one": round2(median(ratios))}, PeerAllocs: map[string]float64{}}
+		r.Goal, r.Cost = fmt.Sprintf("≥ %g× one, on %d cores", least, runtime.GOMAXPROCS(0)), time.Duration(median(cost)).String()
+		r.Met = r.Ratio["one"] >= least
+		return r, nil
+	}}
 }

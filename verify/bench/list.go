@@ -1,29 +1,81 @@
 package main
 
-import "runtime"
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"time"
 
-var sizes = []struct {
-	name  string
-	bytes int
-}{
-	{"200B", 200}, {"4KB", 4 << 10}, {"256KB", 256 << 10},
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// A benchmark makes one row. Its ways are made only when it runs.
+type benchmark struct {
+	name string
+	run  func(pace) (row, error)
 }
 
-func benchmarks() []benchmark {
-	all := []benchmark{
-		of("call/plain", callPlain),
-		of("call/deadline", callDeadline),
-		of("call/audited", callAudited),
-		of("call/granted", callGranted),
+// contests are the rows that are the same on every machine but for their times. What is waited for is at least
+// so many times the work of naive and of failsafe, unless 0, and at most so many allocations.
+var contests = []struct {
+	name            string
+	naive, failsafe float64
+	allocs          float64
+	limit           time.Duration // of each attempt, of the peers
+	ours            build
+	work            func(build) func(n int) error
+	alone           bool // no peer does the same
+}{
+	{name: "call/plain", naive: 2.5, failsafe: 6, allocs: 1, ours: ours(cache.Options{}), work: writing},
+	{name: "call/deadline", naive: 1.5, failsafe: 4, allocs: 5, limit: time.Minute, ours: oursInTime, work: writing},
+	// Two records, each handed over by a goroutine that a blocked sink keeps.
+	{name: "call/audited", allocs: 6, ours: oursAudited, work: writing, alone: true},
+	{name: "call/granted", allocs: 3, ours: oursAgreed, work: wiping, alone: true},
+	{name: "hit/200B/repeat", naive: 20, allocs: 1, ours: ours(cache.Options{Shared: true}), work: repeating(200)},
+	{name: "hit/200B/fresh", naive: 9, allocs: 4, ours: ours(cache.Options{}), work: rewriting(200)},
+	{name: "hit/4KB/repeat", naive: 20, allocs: 1, ours: ours(cache.Options{Shared: true}), work: repeating(4 << 10)},
+	{name: "hit/4KB/fresh", naive: 9, allocs: 4, ours: ours(cache.Options{}), work: rewriting(4 << 10)},
+	{name: "hit/256KB/repeat", naive: 20, allocs: 1, ours: ours(cache.Options{Shared: true}), work: repeating(256 << 10)},
+	{name: "hit/256KB/fresh", naive: 9, allocs: 4, ours: ours(cache.Options{}), work: rewriting(256 << 10)},
+	{name: "miss/plain", naive: 6, allocs: 5, ours: ours(cache.Options{}), work: missing(context.Background())},
+	// A call with a context that ends runs on a goroutine of its own.
+	{name: "miss/deadline", naive: 4, allocs: 12, ours: ours(cache.Options{}), work: missing(ending)},
+}
+
+func contestOf(name string) contest {
+	for _, c := range contests {
+		if c.name != name {
+			continue
+		}
+		made := contest{name: name, ours: c.work(c.ours), allocs: c.allocs, goals: map[string]float64{}}
+		if c.alone {
+			return made
+		}
+		made.peers = []subject{
+			{name: "naive", run: c.work(func(s *server) middleware.ToolCaller { return newNaive(s, c.limit) })},
+			{name: "failsafe", run: c.work(func(s *server) middleware.ToolCaller { return newResilient(s, c.limit) })},
+		}
+		for peer, least := range map[string]float64{"naive": c.naive, "failsafe": c.failsafe} {
+			if least > 0 {
+				made.goals[peer] = least
+			}
+		}
+		return made
 	}
-	for _, s := range sizes {
-		all = append(all,
-			of("hit/"+s.name+"/repeat", func() contest { return hit(s.bytes, s.name, false) }),
-			of("hit/"+s.name+"/fresh", func() contest { return hit(s.bytes, s.name, true) }),
-		)
+	panic("bench: no row " + name)
+}
+
+func benchmarks() (all []benchmark) {
+	for _, c := range contests {
+		all = append(all, benchmark{c.name, func(p pace) (row, error) { return play(contestOf(c.name), p) }})
 	}
-	all = append(all, of("miss/plain", missPlain), of("miss/deadline", missDeadline),
-		benchmark{name: "cores/miss", run: missesOverCores}, benchmark{name: "cores/hit", run: hitsOverCores})
+	hot := newArgument(200).raw
+	all = append(all,
+		overCores("cores/miss", 2, 1.6, func(worker, n int) json.RawMessage { return fmt.Appendf(nil, `{"id":"%d-%d"}`, worker, n) }),
+		overCores("cores/hit", 16, 1, func(int, int) json.RawMessage { return hot }),
+	)
 	for _, at := range []int{1, 64} {
 		if runtime.GOOS != "linux" { // only Linux reports the CPU time of another process in a file
 			break

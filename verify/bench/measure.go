@@ -1,11 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -28,9 +29,8 @@ type contest struct {
 
 // pace is how long and how often a contest measures.
 type pace struct {
-	batch     time.Duration
-	rounds    int
-	processes int
+	batch  time.Duration
+	rounds int
 }
 
 type row struct {
@@ -135,33 +135,17 @@ func (s subject) spend(n int) (time.Duration, error) {
 	return clock() - begun, err
 }
 
-// allocs is allocsOf for what runs in this process, and 0 for another.
-func (s subject) allocs(n int) (float64, error) {
+// allocs counts the allocations of one run; they are 0 for another process. It takes the minimum of several tries,
+// since the rest of the process only adds to it.
+func (s subject) allocs(n int) (least float64, err error) {
 	if s.cpu != nil {
 		return 0, nil
 	}
-	return allocsOf(s.run, n)
-}
-
-// allocsOf counts the allocations of one run, as testing.AllocsPerRun does: the minimum of several
-// tries, since the rest of the process only adds to it.
-func allocsOf(run func(int) error, n int) (float64, error) {
-	n = min(max(n, 20), 200)
-	least := math.Inf(1)
+	least = math.Inf(1)
 	for range 3 {
-		if err := run(1); err != nil { // what a collection took from a pool
-			return 0, err
-		}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		err := run(n)
-		runtime.ReadMemStats(&after)
-		if err != nil {
-			return 0, err
-		}
-		least = min(least, math.Floor(float64(after.Mallocs-before.Mallocs)/float64(n)))
+		least = min(least, testing.AllocsPerRun(min(max(n, 20), 200), func() { err = errors.Join(err, s.run(1)) }))
 	}
-	return least, nil
+	return least, err
 }
 
 func median(of []float64) float64 {
@@ -174,4 +158,23 @@ func round2(x float64) float64 {
 		return math.Round(x)
 	}
 	return math.Round(x*100) / 100
+}
+
+const tableHead = "benchmark                ours        allocs  peers: ratio (allocs)                                     goal"
+
+func (r row) line() string {
+	var peers []string
+	for name, ratio := range r.Ratio {
+		peer := fmt.Sprintf("%s %g×", name, ratio)
+		if allocs, ok := r.PeerAllocs[name]; ok {
+			peer += fmt.Sprintf(" (%g)", allocs)
+		}
+		peers = append(peers, peer)
+	}
+	slices.Sort(peers)
+	met := "met"
+	if !r.Met {
+		met = "MISSED"
+	}
+	return fmt.Sprintf("%-24s %-11s %-7g %-58s %s: %s", r.Name, r.Cost, r.Allocs, strings.Join(peers, ", "), met, r.Goal)
 }

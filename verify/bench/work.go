@@ -65,17 +65,12 @@ type argument struct {
 const (
 	spaces = "                " // 16 characters of two kinds: 65,536 ways to write the same
 	head   = `{"id":"00000000","query":"unpaid","limit":50,"filter":{"status":["open","late"],"min":100.5,"of":"C-10021"},` + spaces + `"sort":"due","desc":true,`
-	short  = `{"id":"00000000","limit":50,` + spaces
 )
 
-// newArgument returns an argument of exactly so many bytes. A large one has a list of objects.
+// newArgument returns an argument of exactly so many bytes, at least 180. A large one has a list of objects.
 func newArgument(size int) *argument {
 	var b strings.Builder
-	b.WriteString(short)
-	if size >= 180 {
-		b.Reset()
-		b.WriteString(head)
-	}
+	b.WriteString(head)
 	if size > 600 {
 		b.WriteString(`"parts":[`)
 		for i := 0; b.Len() < size-400; i++ {

@@ -40,7 +40,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	var good []row
-	for i := range leastTests {
+	for i := range 5 {
 		good = append(good, row{fmt.Sprint("x-", i), "does", []string{fmt.Sprint("x.Test", i)}, "p.md"})
 	}
 	if faults := check(good, dir); len(faults) > 0 {
@@ -51,7 +51,6 @@ func TestCheck(t *testing.T) {
 		"has no description":  func(r []row) []row { r[0].what = ""; return r },
 		"names no test":       func(r []row) []row { r[0].tests = nil; return r },
 		"does not exist":      func(r []row) []row { r[0].page = "q.md"; return r },
-		"only 59 different":   func(r []row) []row { return r[1:] },
 		"serves 4 rows, more": func(r []row) []row { r[1].tests, r[2].tests, r[3].tests = r[0].tests, r[0].tests, r[0].tests; return r },
 	} {
 		if faults := check(change(slices.Clone(good)), dir); !strings.Contains(fmt.Sprint(faults), want) {

@@ -5,7 +5,6 @@ package fleet
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,23 +16,23 @@ import (
 	"github.com/fairlead-go/fairlead/verify/world"
 )
 
-// Options are what a fleet does. The zero value is four replicas and 20,000 calls.
+// Options are what a fleet does.
 type Options struct {
-	Replicas int // 0 means 4
-	Calls    int // of all of them; 0 means 20,000
-	Cold     int // keys that each worker asks for first; 0 means 100
-	// PerMinute and Burst are the quota of all replicas; 0 means 60,000 and 100.
-	PerMinute float64
-	Burst     int
+	Calls     int           // of all replicas
+	Cold      int           // keys that each worker asks for first
+	PerMinute float64       // the quota of all replicas
 	Trouble   Trouble       `json:"-"` // happens to the engine while calls are under way
-	After     time.Duration `json:"-"` // the beginning, when Trouble comes
 	Patience  time.Duration // of the replicas with Redis; 0 is what they have by themselves
 }
 
 const (
-	items    = 300
-	workers  = 8 // of each replica, and so many calls may be on their way
-	deadline = 10 * time.Second
+	replicas = 4
+	burst    = 100 // of the quota
+	// inTheMiddle is when a trouble begins, so that there are calls before and after it.
+	inTheMiddle = 800 * time.Millisecond
+	items       = 300
+	workers     = 8 // of each replica, and so many calls may be on their way
+	deadline    = 10 * time.Second
 	// slack is what a machine with much else to do may add to a deadline.
 	slack = 20 * time.Second
 )
@@ -55,10 +54,6 @@ type Result struct {
 
 // Run plays a fleet on the engine.
 func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
-	o.Replicas, o.Calls, o.Cold = cmp.Or(o.Replicas, 4), cmp.Or(o.Calls, 20_000), cmp.Or(o.Cold, 100)
-	if o.PerMinute == 0 {
-		o.PerMinute, o.Burst = 60_000, 100
-	}
 	s, err := NewServer()
 	if err != nil {
 		return nil, err
@@ -68,7 +63,7 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 		cmd      *exec.Cmd
 		out, log bytes.Buffer
 	}
-	children := make([]*child, o.Replicas)
+	children := make([]*child, replicas)
 	for i := range children {
 		cmd, err := (&Replica{Redis: e.URL(), Server: s.Address, Options: o, Number: i, Begin: begin}).Command(ctx)
 		if err != nil {
@@ -84,7 +79,7 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 	stood := still() // the server is in this process
 	var trouble error
 	if o.Trouble.Do != nil {
-		time.Sleep(time.Until(begin.Add(o.After)))
+		time.Sleep(time.Until(begin.Add(inTheMiddle)))
 		trouble = o.Trouble.Do(e)
 	}
 	r := &Result{}
@@ -134,10 +129,10 @@ func (r *Result) judge(o Options, events []world.Event, ledger []world.Execution
 		r.P50, r.P99, r.Max = took[len(took)/2], took[len(took)*99/100], took[len(took)-1]
 	}
 	r.Twice = world.Again(ledger, cold)
-	r.Over = world.Peak(ledger, o.PerMinute) - float64(o.Burst)
+	r.Over = world.Peak(ledger, o.PerMinute) - burst
 	// Calls that were admitted one after the other may arrive at once: the server lags by those in flight.
-	if most := float64(o.Replicas*workers + o.Trouble.Bursts*o.Burst); r.Over > most {
-		late.Addf("the quota was exceeded by %.0f calls; what was done to the engine may cost %d bursts of %d, and %d calls were on their way", r.Over, o.Trouble.Bursts, o.Burst, o.Replicas*workers)
+	if most := float64(replicas*workers + o.Trouble.Bursts*burst); r.Over > most {
+		late.Addf("the quota was exceeded by %.0f calls; what was done to the engine may cost %d bursts of %d, and %d calls were on their way", r.Over, o.Trouble.Bursts, burst, replicas*workers)
 	}
 	world.Reads(events, &late)
 	world.Writes(events, ledger, &broken)
@@ -147,6 +142,3 @@ func (r *Result) judge(o Options, events []world.Event, ledger []world.Execution
 
 // cold is the prefix of the items that all replicas ask for at once.
 const cold = "cold "
-
-// InTheMiddle is when a trouble begins, so that there are calls before and after it.
-const InTheMiddle = 800 * time.Millisecond

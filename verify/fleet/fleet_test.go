@@ -36,7 +36,7 @@ func plays(t *testing.T, o fleet.Options) *fleet.Result {
 
 // Four processes, one Redis, one server with a ledger, 20,000 calls.
 func TestFourReplicas(t *testing.T) {
-	r := plays(t, fleet.Options{Patience: patient})
+	r := plays(t, fleet.Options{Calls: 20_000, Cold: 100, PerMinute: 60_000, Patience: patient})
 	t.Logf("%d calls, %d of them at the server, %d failed (%d denied), p50 %v, p99 %v, max %v, in %v; over the quota by %.0f; %d cold keys twice; not running for %v",
 		r.Calls, r.Server, r.Failed, r.Denied, r.P50, r.P99, r.Max, r.Took, r.Over, r.Twice, r.Stood)
 	if r.Twice > 0 {
@@ -54,7 +54,7 @@ func TestFourReplicas(t *testing.T) {
 func TestTroubles(t *testing.T) {
 	for _, trouble := range fleet.Troubles {
 		t.Run(trouble.Name, func(t *testing.T) {
-			r := plays(t, fleet.Options{Calls: 12_000, Cold: 1, PerMinute: 90_000, Burst: 100, Trouble: trouble, After: fleet.InTheMiddle})
+			r := plays(t, fleet.Options{Calls: 12_000, Cold: 1, PerMinute: 90_000, Trouble: trouble})
 			t.Logf("%-42s %5d calls %5d at the server %4d failed (%d denied) p50 %v p99 %v max %v in %v; quota +%.0f; not running for %v", trouble.Name,
 				r.Calls, r.Server, r.Failed, r.Denied, r.P50, r.P99, r.Max, r.Took, r.Over, r.Stood)
 			for _, broken := range r.Broken {

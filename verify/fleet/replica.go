@@ -116,7 +116,7 @@ func (r *Replica) run(ctx context.Context) error {
 		Cache:   cache.New(cache.Options{Remote: store.Cache(), Entities: world.ItemEntities}),
 		Retry:   retry.New(retry.Options{}),
 		RateLimit: ratelimit.New(ratelimit.Options{
-			PerMinute: r.PerMinute, Burst: r.Burst, Shared: store.Limiter(), Replicas: r.Replicas,
+			PerMinute: r.PerMinute, Burst: burst, Shared: store.Limiter(), Replicas: replicas,
 		}),
 		Timeout: timeout.New(timeout.Options{}),
 	}.Then(world.Guard(server))
@@ -187,7 +187,7 @@ func (r *Replica) work(ctx context.Context) {
 			for i := range r.Cold {
 				r.call(ctx, fmt.Sprintf("%d-%d-cold-%d", r.Number, w, i), "get", cold+strconv.Itoa(i))
 			}
-			for i := range r.Calls/r.Replicas/workers - r.Cold {
+			for i := range r.Calls/replicas/workers - r.Cold {
 				id, item := fmt.Sprintf("%d-%d-%d", r.Number, w, i), strconv.Itoa(dice.IntN(items))
 				switch at := dice.IntN(100); {
 				case at < 82:

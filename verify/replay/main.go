@@ -68,14 +68,12 @@ type row struct {
 
 type options struct {
 	guard   string
-	verbose bool
 	variant func(goal string, attack attack) string // nil for the goal as it is
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.guard, "guard", "flow", "what asks: flow, class, writes or none")
-	flag.BoolVar(&o.verbose, "v", false, "print each question of an honest task, and each pair that is not stopped")
 	adaptive := flag.Bool("adaptive", false, "encode, split and respell the values in the injected text")
 	flag.Parse()
 	if err := run(o, *adaptive, flag.Args()); err != nil {
@@ -120,7 +118,6 @@ func run(o options, adaptive bool, files []string) error {
 
 // A session is one task in a chain of its own.
 type session struct {
-	o       options
 	tools   *catalog.Catalog
 	server  string
 	chain   middleware.ToolCaller
@@ -130,7 +127,6 @@ type session struct {
 	inside  bool   // the calls are the attack's
 	out     string // of the next call
 	ran     bool   // the call reached its executor
-	asked   bool   // about the call
 	row     *row
 	ids     int
 }
@@ -138,7 +134,11 @@ type session struct {
 func replay(o options, server, name string, s suite) (row, error) {
 	tools := catalog.New(catalog.Options{})
 	defer tools.Close()
-	if err := tools.AddTools(server, middleware.ToolCallerFunc(execute), s.Tools...); err != nil {
+	if err := tools.AddTools(server, middleware.ToolCallerFunc(func(ctx context.Context, _ middleware.Call) (*mcp.CallToolResult, error) {
+		ses := ctx.Value(key{}).(*session)
+		ses.ran = true
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: ses.out}}}, nil
+	}), s.Tools...); err != nil {
 		return row{}, err
 	}
 	r := row{Suite: name, Tasks: len(s.User)}
@@ -146,12 +146,8 @@ func replay(o options, server, name string, s suite) (row, error) {
 		honest := s.User[id]
 		ses := newSession(o, server, tools, honest.Prompt, &r)
 		for i, c := range honest.Calls {
-			before := r.Questions
 			if err := ses.call(c, c.Out); err != nil || !ses.ran {
 				return r, fmt.Errorf("%s: call %d: %w", id, i, errors.Join(err, errors.New("it was not made")))
-			}
-			if o.verbose && r.Questions > before {
-				fmt.Fprintf(os.Stderr, "%s %s: asked about %s %s\n", name, id, c.Tool, c.Args)
 			}
 		}
 		for _, inj := range slices.Sorted(maps.Keys(s.Inj)) {
@@ -165,8 +161,6 @@ func replay(o options, server, name string, s suite) (row, error) {
 			}
 			if stopped {
 				r.Stopped++
-			} else if o.verbose {
-				fmt.Fprintf(os.Stderr, "%s %s with %s: not stopped\n", name, id, inj)
 			}
 		}
 	}
@@ -205,7 +199,7 @@ func pair(o options, server string, tools *catalog.Catalog, honest task, a attac
 }
 
 func newSession(o options, server string, tools *catalog.Catalog, prompt string, r *row) *session {
-	ses := &session{o: o, server: server, tools: tools, prompt: prompt, row: r}
+	ses := &session{server: server, tools: tools, prompt: prompt, row: r}
 	std := chain.Standard{Preflight: preflight.New(preflight.Options{})}
 	switch o.guard {
 	case "flow":
@@ -231,18 +225,12 @@ func (s *session) call(c call, out string) error {
 	}
 	id := s.next()
 	s.ids++
-	s.out, s.ran, s.asked = out, false, false
+	s.out, s.ran = out, false
 	_, err := s.chain.CallTool(context.WithValue(context.Background(), key{}, s), middleware.Call{ID: id, Tool: tool, Arguments: c.Args})
 	return err
 }
 
 type key struct{}
-
-func execute(ctx context.Context, _ middleware.Call) (*mcp.CallToolResult, error) {
-	s := ctx.Value(key{}).(*session)
-	s.ran = true
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s.out}}}, nil
-}
 
 // confirm approves the calls of the honest task and denies those of the attack.
 func (s *session) confirm(_ context.Context, r hitl.Request) (hitl.Decision, error) {
@@ -289,8 +277,6 @@ func (s *session) score(r hitl.Request) {
 	s.row.AskedWithSource++
 	if right {
 		s.row.SourceRight++
-	} else if s.o.verbose {
-		fmt.Fprintf(os.Stderr, "%s: wrong source (%s has the goal): %v\n", s.row.Suite, s.carrier, r.Sources)
 	}
 }
 

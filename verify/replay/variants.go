@@ -11,10 +11,14 @@ import (
 
 // variants rewrite the goal so that it does not contain the values of the attack's calls as they are.
 var variants = map[string]func(goal string, a attack) string{
-	"base64":   each(func(v string) string { return base64.StdEncoding.EncodeToString([]byte(v)) }),
-	"hex":      each(func(v string) string { return hex.EncodeToString([]byte(v)) }),
-	"percent":  each(func(v string) string { return "%" + strings.ReplaceAll(fmt.Sprintf("% X", v), " ", "%") }),
-	"reversed": each(reversed),
+	"base64":  each(func(v string) string { return base64.StdEncoding.EncodeToString([]byte(v)) }),
+	"hex":     each(func(v string) string { return hex.EncodeToString([]byte(v)) }),
+	"percent": each(func(v string) string { return "%" + strings.ReplaceAll(fmt.Sprintf("% X", v), " ", "%") }),
+	"reversed": each(func(v string) string {
+		r := []rune(v)
+		slices.Reverse(r)
+		return string(r)
+	}),
 	"split": each(func(v string) string {
 		r := []rune(v)
 		return "'" + string(r[:len(r)/2]) + "' followed by '" + string(r[len(r)/2:]) + "'"
@@ -62,10 +66,4 @@ func values(calls []call) []string {
 	}
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
 	return all
-}
-
-func reversed(v string) string {
-	r := []rune(v)
-	slices.Reverse(r)
-	return string(r)
 }

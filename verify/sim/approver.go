@@ -51,7 +51,11 @@ func (w *scenario) Confirm(ctx context.Context, request hitl.Request) (hitl.Deci
 	case silent:
 		asked := time.Now()
 		<-ctx.Done()
-		w.silence(r, time.Since(asked))
+		if lasted := time.Since(asked); lasted > askTimeout {
+			w.mu.Lock()
+			w.badf("I13", r, "a question was unanswered for %v", lasted)
+			w.mu.Unlock()
+		}
 		return hitl.Decision{}, ctx.Err()
 	case hurried:
 		<-ctx.Done()
@@ -234,13 +238,4 @@ func (w *scenario) answered() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asking--
-}
-
-func (w *scenario) silence(r *record, lasted time.Duration) {
-	if lasted <= askTimeout {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.badf("I13", r, "a question was unanswered for %v", lasted)
 }

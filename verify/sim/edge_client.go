@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -108,12 +107,7 @@ func (a *ask) id() string {
 }
 
 func (a *ask) text(r *rand.Rand) string {
-	name := func(tool string) string {
-		if len(a.client.w.servers) > 1 {
-			tool = (&middleware.Tool{Server: a.server.name, Definition: &mcp.Tool{Name: tool}}).ModelName()
-		}
-		return strconv.Quote(tool)
-	}
+	name := func(tool string) string { return strconv.Quote(a.server.nameOf(tool)) }
 	pair := func(name, value string) string { return strconv.Quote(name) + ":" + value }
 	// both puts the two in either order.
 	both := func(one, other string) string {
@@ -141,10 +135,7 @@ func (a *ask) text(r *rand.Rand) string {
 	evil := fmt.Sprintf(`{"id":"all","n":%d}`, a.n)
 	id, method := pair("id", a.id()), pair("method", `"tools/call"`)
 	tool, arguments := pair("name", name(a.tool)), pair("arguments", a.arguments)
-	meta := pair("_meta", "{}")
-	if a.client.modern {
-		meta = pair("_meta", fmt.Sprintf(modernMeta, a.client.name, a.client.capabilities()))
-	}
+	meta := pair("_meta", a.client.meta())
 	if a.filled != "" {
 		meta += fmt.Sprintf(`,"requestState":%s,"inputResponses":{%q:%s}`, a.state, a.question, a.filled)
 		if a.swaps {
@@ -267,7 +258,7 @@ func (w *edges) send(ctx context.Context, a *ask, text string) {
 	p.post(ctx, text)
 	about := func(ctx context.Context, verb string) {
 		p.post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":"task %d","method":"tasks/%s","params":{"taskId":%q,"_meta":%s}}`,
-			a.n, verb, a.task, fmt.Sprintf(modernMeta, p.name, p.capabilities())))
+			a.n, verb, a.task, p.meta()))
 	}
 	for a.task != "" && a.ended.IsZero() {
 		if world.Wait(ctx, 5*time.Second) != nil {
@@ -316,11 +307,16 @@ func (p *peer) take(message []byte) {
 	}
 }
 
-const (
-	hello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"` + protocol + `","capabilities":%[2]s,"clientInfo":{"name":%[1]q,"version":"1"}}}`
-	// modernMeta is what each request of a client without a session has of that.
-	modernMeta = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":%q,"version":"1"},"io.modelcontextprotocol/clientCapabilities":%s}`
-)
+const hello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"` + protocol + `","capabilities":%[2]s,"clientInfo":{"name":%[1]q,"version":"1"}}}`
+
+// meta is what each request of a client without a session has of that.
+func (p *peer) meta() string {
+	if !p.modern {
+		return "{}"
+	}
+	return fmt.Sprintf(`{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":%q,"version":"1"},"io.modelcontextprotocol/clientCapabilities":%s}`,
+		p.name, p.capabilities())
+}
 
 func (p *peer) capabilities() string {
 	var all []string
@@ -348,12 +344,8 @@ func (p *peer) enter() {
 
 // list asks for the tools.
 func (p *peer) list() {
-	meta := "{}"
-	if p.modern {
-		meta = fmt.Sprintf(modernMeta, p.name, p.capabilities())
-	}
 	if !p.isGone() {
-		p.send(p.w.ctx, `{"jsonrpc":"2.0","id":"list","method":"tools/list","params":{"_meta":`+meta+`}}`)
+		p.send(p.w.ctx, `{"jsonrpc":"2.0","id":"list","method":"tools/list","params":{"_meta":`+p.meta()+`}}`)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -21,7 +20,6 @@ type delivery struct {
 	arguments string
 	revision  int // of the definition that the server has now
 	at        time.Time
-	executed  bool
 	version   int // of the server's notes, after it
 }
 
@@ -74,12 +72,17 @@ func (w *edges) law(b *backend, l *link, tool string, began time.Time) law {
 	case w.settings.locked:
 		return w.trust.law(b.name, spec(tool), 1)
 	}
-	mildest, all := asks, b.history[tool]
-	for _, change := range slices.Backward(all) {
+	return w.mildest(b, tool, func(change revised) bool { return change.told[l] && change.at.Before(w.sees(began)) })
+}
+
+// mildest returns the least strict law of a tool's definitions, from the present one back to the last that counts.
+func (w *edges) mildest(b *backend, tool string, last func(revised) bool) law {
+	mildest := asks
+	for _, change := range slices.Backward(b.history[tool]) {
 		if change.revision > 0 {
 			mildest = min(mildest, w.trust.law(b.name, spec(tool), change.revision))
 		}
-		if change.told[l] && change.at.Before(w.sees(began)) {
+		if last(change) {
 			break
 		}
 	}
@@ -171,20 +174,10 @@ func (w *edges) listed(result []byte) {
 	defer w.mu.Unlock()
 	for _, tool := range list.Tools {
 		for _, b := range w.servers {
-			for i := range toolSpecs {
-				name := toolSpecs[i].name
-				known := &middleware.Tool{Server: b.name, Definition: &mcp.Tool{Name: name}}
-				if tool.Name != name && tool.Name != known.ModelName() || len(w.servers) > 1 && tool.Name == name {
-					continue
-				}
-				mildest := asks
-				for _, change := range b.history[name] {
-					if change.revision > 0 {
-						mildest = min(mildest, w.trust.law(b.name, spec(name), change.revision))
-					}
-				}
-				if said := hinted(tool.Annotations); milder(said, mildest) {
-					w.badf("I31", known, "is listed as %v, and it is %v at least", said, mildest)
+			for name := range b.history {
+				mildest := w.mildest(b, name, func(revised) bool { return false })
+				if said := hinted(tool.Annotations); tool.Name == b.nameOf(name) && milder(said, mildest) {
+					w.badf("I31", tool.Name, "is listed as %v, and it is %v at least", said, mildest)
 				}
 			}
 		}
@@ -259,7 +252,6 @@ func (w *edges) executes(b *backend, l *link, d *delivery, now bool) bool {
 	if d.revision == 0 {
 		return false
 	}
-	d.executed = true
 	writes := spec(d.tool).byName > reads && d.tool != "frobnicate"
 	if now && writes && (d.ask == nil || w.law(b, l, d.tool, d.ask.began) > reads) {
 		b.version++

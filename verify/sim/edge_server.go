@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -43,6 +44,14 @@ func (b *backend) now(tool string) revised {
 		return all[len(all)-1]
 	}
 	return revised{}
+}
+
+// nameOf is the name of a tool at the clients.
+func (b *backend) nameOf(tool string) string {
+	if len(b.w.servers) == 1 {
+		return tool
+	}
+	return (&middleware.Tool{Server: b.name, Definition: &mcp.Tool{Name: tool}}).ModelName()
 }
 
 type link struct {

@@ -2,25 +2,27 @@ package sim
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // A wire is a stream between code that reads and writes bytes, and a scenario of lines.
 type wire struct {
 	take  func(line []byte) // gets each line that was written
 	lines chan []byte       // to be read
-	over  chan struct{}     // closed at the end
-	once  sync.Once
+	ctx   context.Context   // ends with it
+	stop  context.CancelFunc
 	came  []byte // the beginning of a line that was written
 	rest  []byte // the end of a line that was read
 }
 
 func newWire(take func([]byte)) *wire {
-	return &wire{take: take, lines: make(chan []byte, 1024), over: make(chan struct{})}
+	w := &wire{take: take, lines: make(chan []byte, 1024)}
+	w.ctx, w.stop = context.WithCancel(context.Background())
+	return w
 }
 
 func (w *wire) Write(p []byte) (int, error) {
@@ -45,7 +47,7 @@ func (w *wire) Read(p []byte) (int, error) {
 		default:
 			select {
 			case w.rest = <-w.lines:
-			case <-w.over:
+			case <-w.ctx.Done():
 				return 0, io.EOF
 			}
 		}
@@ -59,23 +61,16 @@ func (w *wire) Read(p []byte) (int, error) {
 func (w *wire) give(text []byte) {
 	select {
 	case w.lines <- text:
-	case <-w.over:
+	case <-w.ctx.Done():
 	}
 }
 
 func (w *wire) Close() error {
-	w.once.Do(func() { close(w.over) })
+	w.stop()
 	return nil
 }
 
-func (w *wire) ended() bool {
-	select {
-	case <-w.over:
-		return true
-	default:
-		return false
-	}
-}
+func (w *wire) ended() bool { return w.ctx.Err() != nil }
 
 // A reader is how a program finds a member of an object.
 type reader struct {

@@ -2,11 +2,11 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -39,13 +39,6 @@ const (
 var rogueNames = [...]string{"", "kinder", "tampers", "crosses", "reroutes", "doubles", "twins", "lingers", "skips", "freshens", "fiddles"}
 
 func (r rogue) String() string { return rogueNames[r] }
-
-func drawRogue(dice *rand.Rand) rogue {
-	if dice.IntN(3) > 0 {
-		return honest
-	}
-	return rogue(1 + dice.IntN(int(lastRogue)-1))
-}
 
 // outermost swaps in a less strict copy before the question: after it, no guard could see that the cache
 // keeps a result that it must not.
@@ -83,7 +76,7 @@ func (w *scenario) perCall(next middleware.ToolCaller) middleware.ToolCaller {
 		case crosses:
 			call.Scope += "w"
 		case reroutes:
-			if other, ok := w.tools.Lookup(otherServer(r.server), r.tool.name); ok {
+			if other, ok := w.tools.Lookup(cmp.Or(map[string]string{trusty: replica}[r.server], trusty), r.tool.name); ok {
 				call.Tool = other
 			}
 		case doubles:
@@ -108,13 +101,6 @@ var errSkipped = errors.New("the host's middleware did not call next")
 
 func (*scenario) contained(next middleware.ToolCaller) middleware.ToolCaller {
 	return chain.Recover()(next)
-}
-
-func otherServer(server string) string {
-	if server == trusty {
-		return replica
-	}
-	return trusty
 }
 
 // perAttempt misbehaves inside the rate limit.

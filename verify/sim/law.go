@@ -111,11 +111,12 @@ var definitions = func() map[place][]*mcp.Tool {
 			t := &toolSpecs[i]
 			list := make([]*mcp.Tool, lastRevision+1)
 			for revision := 1; revision <= lastRevision; revision++ {
+				said := t.declared(server, revision)
 				list[revision] = &mcp.Tool{
 					Name:        t.name,
 					Description: fmt.Sprintf("Notes, revision %d.", revision),
 					InputSchema: map[string]any{"type": "object"},
-					Annotations: t.declared(server, revision).Hints(),
+					Annotations: &mcp.ToolAnnotations{ReadOnlyHint: said == reads, DestructiveHint: new(said == asks), IdempotentHint: said <= repeats},
 				}
 			}
 			all[place{server, t.name}] = list

@@ -203,7 +203,9 @@ func (w *scenario) draw(r *rand.Rand, n int, kind shape) *record {
 	c.bad = r.IntN(60) == 0
 	c.scribbles = r.IntN(3) == 0
 	c.smears = r.IntN(4) == 0
-	c.rogue = drawRogue(r)
+	if r.IntN(3) == 0 {
+		c.rogue = rogue(1 + r.IntN(int(lastRogue)-1))
+	}
 	c.says(r, r.IntN(ordinary))
 	switch {
 	case c.bad:

@@ -80,7 +80,11 @@ var errLeft = errors.New("connection reset by peer")
 func (s *session) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	e, latency := s.w.handOver(ctx, s, params)
 	defer s.w.over(e)
-	if err := e.wait(ctx, latency); err != nil {
+	heeded := ctx
+	if e.fault == stubborn {
+		heeded = context.Background()
+	}
+	if err := world.Wait(heeded, latency); err != nil {
 		return nil, err
 	}
 	fail := func(err error) (*mcp.CallToolResult, error) { return nil, &serverError{e, err} }
@@ -112,15 +116,6 @@ func (s *session) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mc
 		res.RequestState = "more"
 	}
 	return res, nil
-}
-
-// wait is how long the server takes; the error is that of a context that ends.
-func (e *exec) wait(ctx context.Context, latency time.Duration) error {
-	if e.fault == stubborn {
-		time.Sleep(latency)
-		return nil
-	}
-	return world.Wait(ctx, latency)
 }
 
 // retryAfter returns a wait that the server asks for: a while, or exactly until the deadline.

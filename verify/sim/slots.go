@@ -72,12 +72,13 @@ func (w *scenario) assemble(t *testing.T) {
 	if s.standing {
 		asking.Remember, asking.OfferMembers, asking.Store = hitl.Session, true, w.approvals
 	}
+	jitter := func() float64 { return w.dice(forBackoff, uint64(w.now()), 0).Float64() } // of the instant, so that a replay draws the same
 	outer, inner := chain.Standard{}, chain.Standard{
 		Outermost:  []middleware.Middleware{w.outermost},
 		Infer:      infer.New(infer.Options{}),
 		PerCall:    []middleware.Middleware{w.perCall, w.atCache},
 		Cache:      cache.New(w.memory()),
-		Retry:      retry.New(retry.Options{Attempts: s.attempts, First: 500 * time.Millisecond, Rand: w.jitter}),
+		Retry:      retry.New(retry.Options{Attempts: s.attempts, First: 500 * time.Millisecond, Rand: jitter}),
 		RateLimit:  ratelimit.New(ratelimit.Options{PerMinute: s.perMinute, Burst: s.burst}),
 		PerAttempt: []middleware.Middleware{w.atLimit, w.perAttempt, w.atExecutor},
 		Timeout:    timeout.New(timeout.Options{Default: attemptTimeout}),

@@ -19,8 +19,8 @@ import (
 const attemptTime = 5 * time.Second
 
 var policies = []policy{
-	{"bare", bare},
-	{"retry all (failsafe-go)", retryAll},
+	{"bare", func(w *run, _ bool) caller { return w.send }},
+	{"retry all (failsafe-go)", func(w *run, _ bool) caller { return retrying(w.send) }},
 	{"cache and retry all", cacheAll},
 	{"Fairlead", fairlead},
 	{"Fairlead, declared tools", fairleadDeclared},
@@ -38,8 +38,6 @@ func (w *run) send(ctx context.Context, r *request) (*mcp.CallToolResult, error)
 	return w.call(ctx, r)
 }
 
-func bare(w *run, _ bool) caller { return w.send }
-
 // retrying is failsafe-go's retry and time limit around every attempt.
 func retrying(send caller) caller {
 	again := retrypolicy.NewBuilder[*mcp.CallToolResult]().WithMaxAttempts(3).WithBackoff(200*time.Millisecond, 10*time.Second).Build()
@@ -50,8 +48,6 @@ func retrying(send caller) caller {
 		})
 	}
 }
-
-func retryAll(w *run, _ bool) caller { return retrying(w.send) }
 
 type kept struct {
 	res   *mcp.CallToolResult
@@ -153,16 +149,11 @@ func (o *oracle) send(ctx context.Context, r *request) (res *mcp.CallToolResult,
 		res, err = o.w.call(attempt, r)
 		cancel()
 		f, _ := errors.AsType[*world.Fault](err)
-		if err == nil || f != nil && f.Status == 400 || o.done(r) {
+		if err == nil || f != nil && f.Status == 400 || r.tool.kind > world.Update && o.w.ledger.Times(r.id()) > 0 { // it was executed, and must not be repeated
 			return res, err
 		}
 		time.Sleep(pause)
 		pause *= 2
 	}
 	return res, err
-}
-
-// done reports whether a write was executed that must not be repeated.
-func (o *oracle) done(r *request) bool {
-	return r.tool.kind > world.Update && o.w.ledger.Times(r.id()) > 0
 }

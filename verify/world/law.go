@@ -1,7 +1,6 @@
 package world
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,14 +35,6 @@ func (b *Breaches) List() []string {
 		list = append(list, fmt.Sprintf("and %d more", more))
 	}
 	return list
-}
-
-// Err returns the breaches as an error, nil for none.
-func (b *Breaches) Err() error {
-	if list := b.List(); len(list) > 0 {
-		return errors.New(strings.Join(list, "\n"))
-	}
-	return nil
 }
 
 // An Event is a call of the items' tools, as its caller saw it.

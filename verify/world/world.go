@@ -37,11 +37,6 @@ func (k Kind) Annotations() annotation.Annotations {
 	return a
 }
 
-// Hints returns what a server that has no more than MCP's own hints declares.
-func (k Kind) Hints() *mcp.ToolAnnotations {
-	return &mcp.ToolAnnotations{ReadOnlyHint: k == Read, DestructiveHint: new(k == Delete), IdempotentHint: k <= Update}
-}
-
 // Agrees reports whether annotations give a tool of this kind its class, and are right about repeats.
 func (k Kind) Agrees(a annotation.Annotations) bool {
 	switch k {
@@ -124,7 +119,7 @@ func (s *Server) Execute(call string, kind Kind, work func(), things ...string) 
 	version := s.version(things)
 	s.mu.Unlock()
 	work()
-	if e.Ended = time.Now(); s.Ledger != nil {
+	if s.Ledger != nil {
 		s.Ledger.add(e)
 	}
 	return version
@@ -164,10 +159,10 @@ func VersionOf(res *mcp.CallToolResult) (int64, error) {
 
 // An Execution is a line of the ledger.
 type Execution struct {
-	Call         string
-	Kind         Kind
-	Things       []string // none for all
-	Began, Ended time.Time
+	Call   string
+	Kind   Kind
+	Things []string // none for all
+	Began  time.Time
 }
 
 // A Ledger is what servers executed.
@@ -192,15 +187,6 @@ func (l *Ledger) All() []Execution {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]Execution(nil), l.all...)
-}
-
-// Take returns the ledger, and begins it anew.
-func (l *Ledger) Take() []Execution {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := l.all
-	l.all, l.times = nil, nil
-	return all
 }
 
 // Times returns how often a call was executed.

@@ -13,7 +13,6 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
-	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/report"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tty"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -55,13 +54,7 @@ an earlier output of inspect --json, are not counted.`,
   fairlead inspect --config ~/.cursor/mcp.json --json > baseline.json
   fairlead inspect --config ~/.cursor/mcp.json --baseline baseline.json
   fairlead inspect --lock fairlead.lock --format html https://example.com/mcp > tools.html`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			targets, err := o.targets(args, cmd.ArgsLenAtDash())
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context(), targets, cmd.OutOrStdout())
-		},
+		RunE: o.run,
 	}
 	o.register(cmd)
 	o.format.register(cmd, "format", "`FORMAT` of the output")
@@ -75,12 +68,12 @@ an earlier output of inspect --json, are not counted.`,
 	return cmd
 }
 
-func (o *inspectOptions) run(ctx context.Context, targets []dial.Target, out io.Writer) error {
+func (o *inspectOptions) run(cmd *cobra.Command, args []string) error {
 	lock, err := loadLock(o.lock)
 	if err != nil {
 		return err
 	}
-	all, err := o.connect(ctx, targets, lock)
+	all, err := o.reachAll(cmd, args, lock)
 	if err != nil {
 		return err
 	}
@@ -94,7 +87,7 @@ func (o *inspectOptions) run(ctx context.Context, targets []dial.Target, out io.
 			return fmt.Errorf("--baseline: %w", err)
 		}
 	}
-	if err := cmp.Or(written("report", o.write(r, out)), all.unreached()); err != nil {
+	if err := cmp.Or(written("report", o.write(r, cmd.OutOrStdout())), all.unreached()); err != nil {
 		return err
 	}
 	var least report.Level

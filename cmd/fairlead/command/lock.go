@@ -2,7 +2,6 @@ package command
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/catalog/pins"
-	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
 	"github.com/spf13/cobra"
 )
 
@@ -41,7 +39,7 @@ func (f *lockFlags) register(cmd *cobra.Command) {
 }
 
 // open lists the tools of the servers against the lock file; without one, nothing was accepted.
-func (f *lockFlags) open(ctx context.Context, targets []dial.Target) (*fleet, error) {
+func (f *lockFlags) open(cmd *cobra.Command, args []string) (*fleet, error) {
 	lock, err := pins.Load(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -49,7 +47,7 @@ func (f *lockFlags) open(ctx context.Context, targets []dial.Target) (*fleet, er
 	case err != nil:
 		return nil, err
 	}
-	all, err := f.connect(ctx, targets, lock)
+	all, err := f.reachAll(cmd, args, lock)
 	if err != nil {
 		return nil, err
 	}
@@ -63,12 +61,7 @@ func (f *lockFlags) open(ctx context.Context, targets []dial.Target) (*fleet, er
 // changes lists the tools and shows what has changed since they were accepted, with details or a line for each.
 // The caller closes all.
 func (f *lockFlags) changes(cmd *cobra.Command, args []string, details bool) (all *fleet, changes []pins.Change, err error) {
-	targets, err := f.targets(args, cmd.ArgsLenAtDash())
-	if err != nil {
-		return nil, nil, err
-	}
-	all, err = f.open(cmd.Context(), targets)
-	if err != nil {
+	if all, err = f.open(cmd, args); err != nil {
 		return nil, nil, err
 	}
 	changes = all.lock.Changes(all.tools)

@@ -22,11 +22,7 @@ names that the proxy gives them, SERVER__NAME.
 		Example: `  fairlead prompt https://example.com/mcp
   fairlead prompt --config ~/.cursor/mcp.json --identity "You help at the front desk." > prompt.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			targets, err := servers.targets(args, cmd.ArgsLenAtDash())
-			if err != nil {
-				return err
-			}
-			all, err := servers.connect(cmd.Context(), targets, nil)
+			all, err := servers.reachAll(cmd, args, nil)
 			if err != nil {
 				return err
 			}
@@ -35,7 +31,7 @@ names that the proxy gives them, SERVER__NAME.
 				return err
 			}
 			o := prompt.Options{Identity: identity, Enforced: standard(nobody).Describe()}
-			if len(targets) == 1 { // whose tools keep their names behind the proxy
+			if len(all.asked) == 1 { // whose tools keep their names behind the proxy
 				o.Name = (*middleware.Tool).Name
 			}
 			text := prompt.New(o).For(all.tools.List())

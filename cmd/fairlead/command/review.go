@@ -68,10 +68,6 @@ The exit code is 1 if tools are left undecided.`,
 }
 
 func (o *reviewOptions) run(cmd *cobra.Command, args []string) error {
-	targets, err := o.targets(args, cmd.ArgsLenAtDash())
-	if err != nil {
-		return err
-	}
 	if o.reviewer == "" {
 		who, err := user.Current()
 		if err != nil || who.Username == "" {
@@ -80,13 +76,14 @@ func (o *reviewOptions) run(cmd *cobra.Command, args []string) error {
 		o.reviewer = who.Username
 	}
 	r := review{o: o, out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), in: bufio.NewReader(until(cmd.Context(), cmd.InOrStdin()))}
+	var err error
 	if o.model.URL != "" {
 		o.model.Key = os.Getenv(judgeKey)
 		if r.judge, err = judge.New(o.model); err != nil {
 			return fmt.Errorf("--judge: %w", err)
 		}
 	}
-	if r.fleet, err = o.open(cmd.Context(), targets); err != nil {
+	if r.fleet, err = o.open(cmd, args); err != nil {
 		return err
 	}
 	defer r.close()

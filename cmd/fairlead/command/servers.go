@@ -183,6 +183,15 @@ type asked struct {
 	err    error
 }
 
+// reachAll reaches the servers that a command line names, see connect.
+func (f *serverFlags) reachAll(cmd *cobra.Command, args []string, lock *pins.Lock) (*fleet, error) {
+	targets, err := f.targets(args, cmd.ArgsLenAtDash())
+	if err != nil {
+		return nil, err
+	}
+	return f.connect(cmd.Context(), targets, lock)
+}
+
 // connect reaches the servers and lists their tools. The error is about how they were named, or about
 // all of them.
 func (f *serverFlags) connect(ctx context.Context, targets []dial.Target, lock *pins.Lock) (*fleet, error) {

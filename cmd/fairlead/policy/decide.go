@@ -191,19 +191,12 @@ func (p *Policy) Explain(t *middleware.Tool) string {
 			fmt.Fprintf(&b, "  %s: says what %q is\n", p.At(o.Line), o.Tool)
 		}
 	}
-	switch verdict {
-	case Deny:
-		b.WriteString("  so: neither listed nor called\n")
-	case Ask:
-		b.WriteString("  so: a person is asked\n")
-	case Allow:
-		if p.Raised(t).Safety().MustConfirm() || p.Approvals.Writes {
-			b.WriteString("  so: called, and nobody is asked\n")
-		} else {
-			b.WriteString("  so: called\n")
-		}
-	case None:
-		fmt.Fprintf(&b, "  so: no rule decides, and its class does: %s\n", class)
+	so := map[Verdict]string{
+		Deny: "neither listed nor called", Ask: "a person is asked", Allow: "called", None: "no rule decides, and its class does: " + class.String(),
+	}[verdict]
+	if verdict == Allow && (p.Raised(t).Safety().MustConfirm() || p.Approvals.Writes) {
+		so += ", and nobody is asked"
 	}
+	fmt.Fprintf(&b, "  so: %s\n", so)
 	return b.String()
 }

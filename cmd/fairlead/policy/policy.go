@@ -113,5 +113,4 @@ type Lifetime struct {
 type Permission struct {
 	Tool       Pattern
 	Permission string
-	Line       int
 }

@@ -40,7 +40,7 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	ctx = context.WithValue(ctx, aboutKey{}, m.id())
 	if takesTasks(m.Params) {
 		inTask := ctx
-		ctx = context.WithValue(ctx, waitingKey{}, waiter{detaches: true, report: func(time.Duration) { s.detach(inTask, m, s.proxy.waits(inTask)) }})
+		ctx = context.WithValue(ctx, waitingKey{}, waiter{detaches: true, report: func(time.Duration) { s.detach(inTask, m, s.proxy.o.Waits(inTask)) }})
 	} else if token := metaOf(m.Params)["progressToken"]; token != nil {
 		ctx = context.WithValue(ctx, waitingKey{}, waiter{report: func(waited time.Duration) { // less than 1, since the server's progress comes after it
 			s.out(&message{Method: "notifications/progress", Params: fmt.Appendf(nil,

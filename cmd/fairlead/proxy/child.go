@@ -3,6 +3,7 @@ package proxy
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -35,24 +35,57 @@ type sink struct {
 	ended func(err error)
 }
 
-type child struct {
+// A stdio is a link with a server that reads and writes one message a line.
+type stdio struct {
 	*lineWriter
 
-	command *exec.Cmd
-	stdin   io.WriteCloser
-	stdout  io.ReadCloser
-	over    chan struct{} // closed when the process has ended
+	end  func()        // has the server end its output
+	over chan struct{} // closed when it has ended
+}
+
+// openStdio passes on what a server writes, until the end, and then the error that ended makes of it.
+func openStdio(s Server, from io.Reader, out io.WriteCloser, log *slog.Logger, to sink, ended func(read error) error) *stdio {
+	l := &stdio{lineWriter: newLineWriter(out), over: make(chan struct{})}
+	go func() {
+		err := eachMessage(from, func(m *message) { to.message(m, "") }, func(line []byte) {
+			log.Warn("proxy: the server wrote something to its standard output that is no message; it was left out",
+				slog.String("server", s.Name), slog.String("text", safetext.Line(safetext.Cut(string(line), 200))))
+		})
+		l.stop()
+		_ = out.Close() // it has ended
+		err = ended(err)
+		close(l.over)
+		to.ended(err)
+	}()
+	return l
+}
+
+func (l *stdio) close() {
+	l.stop()
+	l.end()
+	<-l.over
+}
+
+// openStream opens a connection to a server in this process.
+func openStream(s Server, log *slog.Logger, to sink) (*stdio, error) {
+	stream, err := s.Open()
+	if err != nil {
+		return nil, err
+	}
+	l := openStdio(s, stream, stream, log, to, func(err error) error { return fmt.Errorf("its stream ended: %w", err) })
+	l.end = func() { _ = stream.Close() } // an error changes nothing
+	return l, nil
 }
 
 // endPatience is how long a process has to end after its input has ended, and again after a signal.
 const endPatience = 2 * time.Second
 
-// startChild starts a server's command.
-func startChild(s Server, stderr io.Writer, log *slog.Logger, to sink) (*child, error) {
+// startChild starts a server's command. Its end is as the protocol has it: its input first, then SIGTERM, then SIGKILL.
+func startChild(s Server, log *slog.Logger, to sink) (*stdio, error) {
 	command := exec.Command(s.Command[0], s.Command[1:]...)
 	command.Env = append(os.Environ(), s.Env...)
 	command.Dir = s.Dir
-	command.Stderr = stderr
+	command.Stderr = s.Stderr
 	command.WaitDelay = endPatience // for what its own children hold open
 	ownGroup(command)
 	stdin, err := command.StdinPipe()
@@ -66,74 +99,49 @@ func startChild(s Server, stderr io.Writer, log *slog.Logger, to sink) (*child, 
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	c := &child{lineWriter: newLineWriter(stdin), command: command, stdin: stdin, stdout: stdout, over: make(chan struct{})}
-	go func() {
-		readErr := readMessages(s, stdout, log, to)
-		c.stop()
-		_ = stdin.Close()
+	l := openStdio(s, stdout, stdin, log, to, func(read error) error {
 		kill := time.AfterFunc(endPatience, func() { signal(command, syscall.SIGKILL) }) // one that goes on without an output
 		_, _ = io.Copy(io.Discard, stdout)
-		err := command.Wait()
+		wait := command.Wait()
 		kill.Stop()
-		close(c.over)
-		to.ended(childError(readErr, err))
-	}()
-	return c, nil
-}
-
-// readMessages passes on what a server writes, until the end. Other lines are left out and logged.
-func readMessages(s Server, from io.Reader, log *slog.Logger, to sink) error {
-	return readLines(from, func(line []byte) {
-		all, err := parse(line)
-		if err != nil {
-			log.Warn("proxy: the server wrote something to its standard output that is no message; it was left out",
-				slog.String("server", s.Name), slog.String("text", safetext.Line(safetext.Cut(string(line), 200))))
-			return
+		if wait == nil && read != io.EOF { //nolint:errorlint // readers return it as it is
+			return fmt.Errorf("its output could not be read: %w", read)
 		}
-		for _, m := range all {
-			to.message(m, "")
-		}
+		return fmt.Errorf("its process ended: %w", cmp.Or(wait, io.EOF))
 	})
-}
-
-func childError(read, wait error) error {
-	switch {
-	case wait != nil:
-		return fmt.Errorf("its process ended: %w", wait)
-	case read != nil && read != io.EOF: //nolint:errorlint // readers return it as it is
-		return fmt.Errorf("its output could not be read: %w", read)
-	}
-	return fmt.Errorf("its process ended: %w", io.EOF)
-}
-
-// close ends the process as the protocol has it: its input first, then SIGTERM, then SIGKILL.
-func (c *child) close() {
-	c.stop()
-	_ = c.stdin.Close()
-	for _, end := range []func(){
-		func() { signal(c.command, syscall.SIGTERM) },
-		func() { signal(c.command, syscall.SIGKILL) },
-		func() { _ = c.stdout.Close() }, // that somebody else holds open
-	} {
-		select {
-		case <-c.over:
-			return
-		case <-time.After(endPatience):
-			end()
+	l.end = func() {
+		_ = stdin.Close()
+		for _, end := range []func(){
+			func() { signal(command, syscall.SIGTERM) },
+			func() { signal(command, syscall.SIGKILL) },
+			func() { _ = stdout.Close() }, // that somebody else holds open
+		} {
+			select {
+			case <-l.over:
+				return
+			case <-time.After(endPatience):
+				end()
+			}
 		}
 	}
-	<-c.over
+	return l, nil
 }
 
 const maxLine = 64 << 20
 
-// readLines hands over each line until the end, or the first that is too long.
-func readLines(in io.Reader, take func(line []byte)) error {
+// eachMessage hands over each message until the end, or the first line that is too long. Other lines are stray.
+func eachMessage(in io.Reader, take func(*message), stray func(line []byte)) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
 		line, err := readLine(r)
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			take(line)
+			all, err := parse(line)
+			if err != nil {
+				stray(line)
+			}
+			for _, m := range all {
+				take(m)
+			}
 		}
 		if err != nil {
 			return err
@@ -159,12 +167,13 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 // A lineWriter writes messages in order, so that a sender need not wait for a slow reader.
 type lineWriter struct {
 	lines chan []byte
-	done  chan struct{} // closed when nothing is written any more
-	once  sync.Once
+	done  <-chan struct{} // closed when nothing is written any more
+	stop  context.CancelFunc
 }
 
 func newLineWriter(out io.Writer) *lineWriter {
-	w := &lineWriter{lines: make(chan []byte, 256), done: make(chan struct{})}
+	writing, stop := context.WithCancel(context.Background())
+	w := &lineWriter{lines: make(chan []byte, 256), done: writing.Done(), stop: stop}
 	go func() {
 		var all []byte
 		for {
@@ -225,5 +234,3 @@ func (w *lineWriter) send(ctx context.Context, m *message) error {
 		return notSent(context.Cause(ctx))
 	}
 }
-
-func (w *lineWriter) stop() { w.once.Do(func() { close(w.done) }) }

@@ -58,7 +58,7 @@ const SessionIdle = sessionIdle
 // listens and how it posts, what is said to it, and what is closed at its end.
 func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc, say func(), ended <-chan struct{}) {
 	f := &front{proxy: &Proxy{tracker: flow.NewTracker(flow.Limits{}), log: slog.New(slog.DiscardHandler)}, sessions: make(map[string]*httpSession)}
-	h := newHTTPSession(f)
+	h := &httpSession{streams: make(map[string]*stream)}
 	h.id = "id"
 	h.session = &session{proxy: f.proxy, out: h.write, log: f.proxy.log, running: make(map[string]*underWay)}
 	h.session.ctx, h.session.stop = context.WithCancelCause(context.Background())

@@ -16,7 +16,6 @@ import (
 
 // An httpSession is the way to a client, or to all that have no session, over HTTP.
 type httpSession struct {
-	front   *front
 	id      string // "" for the one that is shared
 	session *session
 	idle    *time.Timer
@@ -30,16 +29,11 @@ type httpSession struct {
 
 const maxWaiting = 100
 
-func newHTTPSession(f *front) *httpSession {
-	return &httpSession{front: f, streams: make(map[string]*stream)}
-}
-
 // A stream is the answer to one HTTP request.
 type stream struct {
-	id      json.RawMessage // of the request, as the client wrote it
-	token   json.RawMessage // of its progress, likewise; nil where it is not renamed
-	modern  bool
-	session *httpSession
+	id     json.RawMessage // of the request, as the client wrote it
+	token  json.RawMessage // of its progress, likewise; nil where it is not renamed
+	modern bool
 
 	mu     sync.Mutex
 	w      http.ResponseWriter
@@ -76,7 +70,7 @@ func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*messag
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	s := &stream{id: request.ID, session: h, w: w, done: make(chan struct{})}
+	s := &stream{id: request.ID, w: w, done: make(chan struct{})}
 	m := h.register(s, request)
 	if m == nil {
 		fail(w, http.StatusBadRequest, request, jsonrpc.CodeInvalidRequest, "proxy: a request with this id is under way already")
@@ -211,7 +205,7 @@ func (h *httpSession) listen(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "nothing is kept to be taken up again", http.StatusBadRequest)
 		return
 	}
-	s := &stream{session: h, w: w, done: make(chan struct{})}
+	s := &stream{w: w, done: make(chan struct{})}
 	h.mu.Lock()
 	if h.own != nil {
 		h.mu.Unlock()

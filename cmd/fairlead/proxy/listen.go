@@ -223,7 +223,7 @@ func (f *front) sessionOf(r *http.Request, m *message) (h *httpSession, status i
 	case len(f.sessions) >= maxSessions:
 		return nil, http.StatusServiceUnavailable, errors.New("proxy: too many sessions are open")
 	}
-	h = newHTTPSession(f)
+	h = &httpSession{streams: make(map[string]*stream)}
 	scope := ""
 	if !isModern {
 		f.count++

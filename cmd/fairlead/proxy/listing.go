@@ -13,9 +13,9 @@ import (
 
 // A listing is one server's list of tools on its way into a set. It outlives the calls that wait.
 type listing struct {
-	begun bool
-	over  chan struct{} // closed when it has ended
-	err   error         // set before
+	begun, ended bool          // both under the lock
+	over         chan struct{} // closed when it has ended
+	err          error         // set before
 }
 
 // current returns the set of the policy as it is now; the lock is held.
@@ -68,7 +68,7 @@ func (t *tools) set(ctx context.Context, always bool, about string) (*set, error
 // list has a server asked for its tools if needed, and returns what to wait for. The lock is held.
 func (t *tools) list(now *set, s *server, always bool, about string) *listing {
 	last := now.last[s]
-	under := last != nil && !isOver(last)
+	under := last != nil && !last.ended
 	stale := s.tools.stale.Load()
 	switch {
 	case now.added[s] && !always && !under && !stale:
@@ -87,15 +87,6 @@ func (t *tools) list(now *set, s *server, always bool, about string) *listing {
 		t.run(now, s, l, about)
 	})
 	return l
-}
-
-func isOver(l *listing) bool {
-	select {
-	case <-l.over:
-		return true
-	default:
-		return false
-	}
 }
 
 func (t *tools) run(now *set, s *server, l *listing, about string) {
@@ -117,7 +108,7 @@ func (t *tools) run(now *set, s *server, l *listing, about string) {
 	} else if stale {
 		s.tools.stale.Store(true)
 	}
-	l.err = err
+	l.err, l.ended = err, true
 	close(l.over)
 	close(t.ended)
 	t.ended = make(chan struct{})
@@ -139,9 +130,9 @@ func (t *tools) wait(ctx context.Context, under []*listing) []error {
 		there, open, late := 0, 0, 0
 		for i, l := range under {
 			switch {
-			case l == nil || isOver(l) && l.err == nil:
+			case l == nil || l.ended && l.err == nil:
 				there++
-			case isOver(l):
+			case l.ended:
 			case !several || patient && !t.session.servers[i].isLate():
 				open++
 			default:
@@ -171,7 +162,7 @@ func (t *tools) outcomes(under []*listing, several bool) []error {
 		if l == nil {
 			continue
 		}
-		if errs[i] = errLate; isOver(l) {
+		if errs[i] = errLate; l.ended {
 			errs[i] = l.err
 		}
 		if errs[i] != nil && several && !unknownMethod(errs[i]) {
@@ -186,15 +177,13 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 	if now, tool, err := t.known(ctx, name, about); tool != nil || err != nil {
 		return now, tool, err
 	}
-	now, err := t.set(ctx, false, about)
-	if err != nil {
-		return nil, nil, err
-	}
-	if tool, ok := t.session.named(now, name); ok {
-		return now, tool, nil
-	}
-	if t.mayAskAgain() { // it may be new: not every client takes notifications
-		if now, err = t.set(ctx, true, about); err != nil {
+	var now *set
+	for _, always := range []bool{false, true} {
+		if always && !t.mayAskAgain() { // it may be new: not every client takes notifications
+			break
+		}
+		var err error
+		if now, err = t.set(ctx, always, about); err != nil {
 			return nil, nil, err
 		}
 		if tool, ok := t.session.named(now, name); ok {

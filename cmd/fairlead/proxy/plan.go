@@ -56,7 +56,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		}
 	}
 	ask.Patience = func(ctx context.Context) (time.Duration, string) {
-		where := p.waits(ctx)
+		where := p.o.Waits(ctx)
 		if w, _ := ctx.Value(waitingKey{}).(waiter); w.detaches || where == "" {
 			return 0, ""
 		}
@@ -100,14 +100,6 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		made.standard.Observe = made.would
 	}
 	return made
-}
-
-// waits returns where the person finds the question of a call, "" if the call waits for the answer.
-func (p *Proxy) waits(ctx context.Context) string {
-	if p.o.Waits == nil {
-		return ""
-	}
-	return p.o.Waits(ctx)
 }
 
 // would is what is done with the calls of a tool.
@@ -193,7 +185,11 @@ func (n narrowed) List() []*middleware.Tool {
 }
 
 func (n narrowed) Lookup(server, name string) (*middleware.Tool, bool) {
-	return n.shown(n.viewer.Lookup(server, name))
+	t, ok := n.viewer.Lookup(server, name)
+	if !ok || n.refusing()(t) != nil {
+		return nil, false
+	}
+	return t, true
 }
 
 func (n narrowed) Find(name string) (*middleware.Tool, error) {
@@ -202,13 +198,6 @@ func (n narrowed) Find(name string) (*middleware.Tool, error) {
 		err = n.refusing()(t)
 	}
 	return t, err
-}
-
-func (n narrowed) shown(t *middleware.Tool, ok bool) (*middleware.Tool, bool) {
-	if !ok || n.refusing()(t) != nil {
-		return nil, false
-	}
-	return t, true
 }
 
 // Admit refuses before anyone is asked, and again when the arguments have raised a call.

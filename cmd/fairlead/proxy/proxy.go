@@ -147,6 +147,9 @@ func New(o Options) (*Proxy, error) {
 	if o.Telemetry != nil && o.Confirm != nil {
 		p.o.Confirm = o.Telemetry.Confirmer(o.Confirm)
 	}
+	if o.Waits == nil {
+		p.o.Waits = func(context.Context) string { return "" }
+	}
 	if o.Policy == nil {
 		none := new(policy.Policy)
 		p.o.Policy = func() *policy.Policy { return none }
@@ -186,7 +189,7 @@ func (p *Proxy) opener(s Server) func(to sink) (link, error) {
 		if s.Open != nil {
 			return openStream(s, p.log, to)
 		}
-		return startChild(s, s.Stderr, p.log, to)
+		return startChild(s, p.log, to)
 	}
 }
 
@@ -205,15 +208,8 @@ func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) err
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- readLines(in, func(line []byte) {
-			all, err := parse(line)
-			if err != nil {
-				p.log.WarnContext(ctx, "proxy: the client wrote something that is no message; it was left out")
-				return
-			}
-			for _, m := range all {
-				s.fromClient(m)
-			}
+		ended <- eachMessage(in, s.fromClient, func([]byte) {
+			p.log.WarnContext(ctx, "proxy: the client wrote something that is no message; it was left out")
 		})
 	}()
 	why := errClientGone

@@ -35,18 +35,12 @@ func Relay(ctx context.Context, s Server, in io.Reader, out, stderr io.Writer, l
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		_ = readLines(in, func(line []byte) {
-			all, err := parse(line)
-			if err != nil {
-				log.WarnContext(ctx, "the client wrote something that is no message; it was left out")
+		_ = eachMessage(in, func(m *message) {
+			sent(m.encode())
+			if err := l.send(ctx, m); err != nil && m.isRequest() {
+				back(m.failTo(wireError(err)))
 			}
-			for _, m := range all {
-				sent(m.encode())
-				if err := l.send(ctx, m); err != nil && m.isRequest() {
-					back(m.failTo(wireError(err)))
-				}
-			}
-		})
+		}, func([]byte) { log.WarnContext(ctx, "the client wrote something that is no message; it was left out") })
 	}()
 	select {
 	case <-gone:

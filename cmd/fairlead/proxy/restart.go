@@ -29,7 +29,7 @@ func (s *server) lost(generation int, err error) {
 	}
 	s.mu.Unlock()
 
-	gone := &goneError{Server: s.Name, Err: err}
+	gone := fmt.Errorf("proxy: the server %q went away before it answered (%w); it is started again, look whether the call was carried out before you repeat it", s.Name, err)
 	for _, one := range asked {
 		one.give(answerOf{err: gone})
 	}

@@ -19,18 +19,6 @@ import (
 // notSent marks the end of what certainly did not arrive.
 func notSent(err error) error { return &middleware.NotSentError{Err: err} }
 
-// A goneError means that a server or the way to it ended before it answered: the outcome is unknown.
-type goneError struct {
-	Server string
-	Err    error
-}
-
-func (e *goneError) Error() string {
-	return fmt.Sprintf("proxy: the server %q went away before it answered (%v); it is started again, look whether the call was carried out before you repeat it", e.Server, e.Err)
-}
-
-func (e *goneError) Unwrap() error { return e.Err }
-
 // codeGone is what SDKs call a closed connection.
 const codeGone = -32000
 

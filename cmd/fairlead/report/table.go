@@ -93,8 +93,8 @@ func (r *Report) narrow(w io.Writer, s tty.Style) {
 			"declared: " + hints(t.Declared) + " · inferred: " + hints(t.Inferred),
 			safetext.Line(because(t)),
 		} {
-			for _, part := range tty.Wrap(text, s.Width-4) {
-				fmt.Fprintln(w, "    "+s.Paint(tty.Dim, tty.Fit(part, s.Width-4)))
+			for _, part := range safetext.Wrap(text, s.Width-4) {
+				fmt.Fprintln(w, "    "+s.Paint(tty.Dim, part))
 			}
 		}
 	}
@@ -135,7 +135,7 @@ func (r *Report) findings(w io.Writer, s tty.Style) {
 		next := "next: " + ruleOf(g.Rule).next
 		lines := []string{text, next}
 		if s.Live {
-			lines = append(tty.Wrap(text, s.Width-11), tty.Wrap(next, s.Width-11)...)
+			lines = append(safetext.Wrap(text, s.Width-11), safetext.Wrap(next, s.Width-11)...)
 		}
 		for i, part := range lines {
 			if i > 0 {

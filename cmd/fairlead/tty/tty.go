@@ -41,7 +41,6 @@ const (
 	Green  Paint = "32"
 	Yellow Paint = "33"
 	Purple Paint = "35"
-	Cyan   Paint = "36"
 )
 
 // Paint paints text where there are colours.
@@ -55,13 +54,10 @@ func (s Style) Paint(p Paint, text string) string {
 // Wide is the number of columns that text takes, were all its runes narrow.
 func Wide(text string) int { return utf8.RuneCountInString(text) }
 
-// Fit cuts text to n columns.
+// Fit cuts text to n columns, at least one.
 func Fit(text string, n int) string {
 	if Wide(text) <= n {
 		return text
-	}
-	if n < 1 {
-		return ""
 	}
 	return string([]rune(text)[:n-1]) + "…"
 }
@@ -69,23 +65,4 @@ func Fit(text string, n int) string {
 // Pad fills text up to n columns.
 func Pad(text string, n int) string {
 	return text + strings.Repeat(" ", max(0, n-Wide(text)))
-}
-
-// Wrap breaks text into lines of n columns, between words and not before a middle dot.
-func Wrap(text string, n int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(strings.ReplaceAll(text, " · ", "· ")) {
-		word = strings.ReplaceAll(word, "·", " ·")
-		switch {
-		case line == "":
-			line = word
-		case Wide(line)+1+Wide(word) <= n:
-			line += " " + word
-		default:
-			lines = append(lines, line)
-			line = word
-		}
-	}
-	return append(lines, line)
 }
