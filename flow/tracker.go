@@ -95,7 +95,6 @@ type session struct {
 	// The value that is looked up, in its forms, in reused memory.
 	value, passage folded.Text
 	backwards      []byte
-	place          []byte
 	budget         int // bytes of results that may still be compared for this call
 	look           lookup
 }
