@@ -1,5 +1,5 @@
-// Package flow traces where the arguments of a call came from: the user's own words, the host, an earlier result,
-// or nowhere known. A call that takes a consequential argument from an untrusted result needs an approval,
+// Package flow traces where the arguments of a call came from: the user's own words, an earlier result, or
+// nowhere known. A call that takes a consequential argument from an untrusted result needs an approval,
 // whatever its class, and the person sees the source of each argument.
 //
 // Most callers put New into the Flow slot of chain.Standard and pass each message of the user to [Tracker.User]:
@@ -228,11 +228,10 @@ func (t *tracer) on(r Rule) bool { return !slices.Contains(t.Off, r) }
 
 // trace returns where the arguments of a call came from, if a rule asks about one or a person is asked anyway.
 func (t *tracer) trace(s *session, call *middleware.Call, form []byte) []callstate.Source {
-	host := t.Tracker.constants()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seq++
-	tr := trace{t: t, s: s, p: t.profile(call.Tool), call: call, host: host, changes: call.Tool.Safety() != annotation.Safe}
+	tr := trace{t: t, s: s, p: t.profile(call.Tool), call: call, changes: call.Tool.Safety() != annotation.Safe}
 	arguments, _ := jsontree.Decode(form) // it is canonical
 	tr.walk(arguments)
 	if !tr.raised && tr.changes && !call.Tool.Safety().MustConfirm() {
@@ -254,7 +253,6 @@ type trace struct {
 	s       *session
 	p       *profile
 	call    *middleware.Call
-	host    []*folded.Text
 	changes bool
 	raised  bool // a rule asks
 	record  bool // the sources are wanted
@@ -312,7 +310,7 @@ func (tr *trace) leaf(kind Kind, value string) {
 		return
 	}
 	look := &tr.s.look
-	*look = lookup{s: tr.s, host: tr.host, server: tr.call.Tool.Server, kind: kind, raw: value, norm: tr.s.value.Set(value)}
+	*look = lookup{s: tr.s, server: tr.call.Tool.Server, kind: kind, raw: value, norm: tr.s.value.Set(value)}
 	o := look.origin()
 	rule, note := tr.judge(kind, &o, look.norm)
 	if rule == "" && tr.sensitive(kind, &o, value) {
@@ -326,7 +324,7 @@ func (tr *trace) leaf(kind Kind, value string) {
 
 func (tr *trace) judge(kind Kind, o *origin, norm []byte) (Rule, string) {
 	switch {
-	case o.from == fromUser, o.from == fromHost, o.from == fromResult && o.result.trusted:
+	case o.from == fromUser, o.from == fromResult && o.result.trusted:
 		return "", ""
 	case o.from == fromResult:
 		if tr.t.on(UntrustedValue) && tr.matters(kind, o, norm) {
@@ -364,7 +362,7 @@ func (tr *trace) matters(kind Kind, o *origin, norm []byte) bool {
 }
 
 func (tr *trace) sensitive(kind Kind, o *origin, raw string) bool {
-	if !tr.changes || !tr.t.on(SensitiveOut) || tr.call.Tool.Annotations.OpenWorld == annotation.No || o.from == fromUser || o.from == fromHost {
+	if !tr.changes || !tr.t.on(SensitiveOut) || tr.call.Tool.Annotations.OpenWorld == annotation.No || o.from == fromUser {
 		return false
 	}
 	if o.from == fromResult && o.result.sensitive {

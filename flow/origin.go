@@ -10,7 +10,7 @@ import (
 )
 
 type origin struct {
-	from   string  // fromUser, fromHost, fromResult or fromNowhere
+	from   string  // fromUser, fromResult or fromNowhere
 	result *result // of fromResult
 	at     int     // where its text has the value, in folded form
 	len    int
@@ -20,14 +20,12 @@ type origin struct {
 
 const (
 	fromUser    = "user"
-	fromHost    = "host"
 	fromResult  = "result"
 	fromNowhere = "unknown"
 )
 
 type lookup struct {
 	s      *session
-	host   []*folded.Text
 	server string
 	kind   Kind
 	raw    string
@@ -53,8 +51,6 @@ func (l *lookup) origin() origin {
 		return nowhere
 	case slices.ContainsFunc(l.s.user, l.said):
 		return origin{from: fromUser}
-	case slices.ContainsFunc(l.host, l.said):
-		return origin{from: fromHost}
 	case n < minValue:
 		return nowhere
 	}
@@ -224,7 +220,7 @@ func (l *lookup) passage() (origin, bool) {
 		if len(norm) < minPassage || len(norm) == len(l.norm) {
 			continue
 		}
-		mine := lookup{l.s, l.host, l.server, Text, passage, norm}
+		mine := lookup{l.s, l.server, Text, passage, norm}
 		if slices.ContainsFunc(l.s.user, mine.said) {
 			continue
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"math/bits"
-	"slices"
 	"strings"
 	"sync"
 
@@ -34,7 +33,6 @@ type Tracker struct {
 	lost     *simplelru.LRU[string, struct{}] // sessions that were evicted
 	lostMore bool                             // and some of them are not in lost
 	total    int
-	host     []*folded.Text // of all sessions
 }
 
 const maxLost = 100_000
@@ -58,14 +56,6 @@ func (t *Tracker) User(session, words string) {
 	for s.userBytes += len(words); s.userBytes > t.limits.Bytes && len(s.user) > 1; s.user = s.user[1:] {
 		s.userBytes -= len(s.user[0].Raw)
 	}
-}
-
-// Host adds words of the host to all sessions, such as constants that the model may use: no text of users or
-// tools.
-func (t *Tracker) Host(words string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.host = append(slices.Clip(t.host), folded.New(words, false))
 }
 
 // End drops a session.
@@ -141,12 +131,6 @@ func (t *Tracker) shrink() {
 			t.lostMore = true
 		}
 	}
-}
-
-func (t *Tracker) constants() []*folded.Text {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.host
 }
 
 func (t *Tracker) take(name string, s *session, call middleware.Call, res *mcp.CallToolResult, err error, trusted bool) {

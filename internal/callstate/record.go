@@ -139,7 +139,7 @@ type Source struct {
 	Argument string `json:"argument"` // its place in the arguments: "recipient", "flights[0].date"
 	Kind     string `json:"kind"`     // what it means to the tool: "account", "url"
 	Value    string `json:"-"`        // the argument, cut
-	// From is "user", "host", "result" or "unknown".
+	// From is "user", "result" or "unknown".
 	From string `json:"from"`
 	// Tool, Call and Ago name the result: its tool as "server/tool", the ID of its call, and
 	// how many calls ago it came.
@@ -160,8 +160,6 @@ func (s Source) String() string {
 	switch s.From {
 	case "user":
 		b.WriteString("from you")
-	case "host":
-		b.WriteString("from the host")
 	case "result":
 		trust := "untrusted"
 		if s.Trusted {
