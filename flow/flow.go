@@ -201,13 +201,9 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		state.Write(func(r *callstate.Record) { r.Sources = sources })
 	}
 	if i := slices.IndexFunc(sources, func(s callstate.Source) bool { return s.Rule != "" }); i >= 0 {
-		if static, tool := call.Tool, *call.Tool; tool.Safety() != annotation.Unknown { // which is as strict
+		if call.Tool.Safety() != annotation.Unknown { // which is as strict
 			claim := raise(sources[i])
-			over := func(a annotation.Annotations) annotation.Annotations { return annotation.Raise(a, claim) }
-			tool.Annotations = over(tool.Annotations)
-			its.Tool = &tool
-			inner = callstate.WithAnswer(inner, &its, static, over)
-			state.Write(func(r *callstate.Record) { r.Tool = its.Tool })
+			inner = callstate.Answer(inner, &its, func(a annotation.Annotations) annotation.Annotations { return annotation.Raise(a, claim) })
 		}
 		state.Decide("flow", sources[i].Rule, sources[i].Argument)
 	}

@@ -55,6 +55,16 @@ func WithAnswer(ctx context.Context, call *middleware.Call, static *middleware.T
 	return Keep(ctx, a)
 }
 
+// Answer gives a call the class that it has with exactly its arguments, and returns a context that carries it.
+func Answer(ctx context.Context, call *middleware.Call, over Over) context.Context {
+	static, tool := Static(ctx, call.Tool), *call.Tool
+	tool.Annotations = over(tool.Annotations)
+	call.Tool = &tool
+	ctx = WithAnswer(ctx, call, static, over)
+	Of(ctx).Write(func(r *Record) { r.Tool = call.Tool })
+	return ctx
+}
+
 // JudgeBy returns a judge that classifies a call as the middleware does.
 func JudgeBy(m middleware.Middleware) Judge {
 	return func(ctx context.Context, call middleware.Call) (tool *middleware.Tool, err error) {
