@@ -225,6 +225,5 @@ func ResultError(res *mcp.CallToolResult) error {
 	if res == nil || !res.IsError {
 		return nil
 	}
-	text := output.Text(res)
-	return fault.Told(errors.New(text), false, text)
+	return fault.Plain("%s", output.Text(res))
 }

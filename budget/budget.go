@@ -119,7 +119,7 @@ func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	}
 	var said *callstate.State
 	if b.timed {
-		ctx, said = callstate.Join(ctx, "budget")
+		ctx, said = new(callstate.Root).Join(ctx, "budget")
 	}
 	waited := said.Record().Waited
 	var end ending

@@ -330,7 +330,8 @@ func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Durat
 
 func (c *cacher) answered(ctx context.Context, call *middleware.Call, how string, age time.Duration) {
 	freshness := call.Tool.Annotations.Freshness
-	callstate.Of(ctx).Cached(how, age, freshness)
+	callstate.Of(ctx).Write(func(r *callstate.Record) { r.Cached, r.Age, r.Freshness = true, age, freshness })
+	record(ctx, how, "")
 	if c.Logger.Enabled(ctx, slog.LevelDebug) {
 		c.Logger.LogAttrs(ctx, slog.LevelDebug, "cache: "+how, slog.String("tool", call.Tool.String()),
 			slog.String("class", call.Tool.Safety().String()), slog.Duration("age", age), slog.String("freshness", string(freshness)))

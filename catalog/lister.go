@@ -46,7 +46,7 @@ type lister struct {
 
 // newLister returns the lister of a session, busy so that no change is missed until it has listed.
 func (c *Catalog) newLister(id string, s Session, refresh func(context.Context) error) *lister {
-	n := &lister{session: s, reader: listing.NewReader(id, s, c.limits), refresh: refresh, busy: true}
+	n := &lister{session: s, reader: listing.NewReader(id, s, c.limits, c.log), refresh: refresh, busy: true}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.listers = append(slices.DeleteFunc(c.listers, func(known weak.Pointer[lister]) bool {

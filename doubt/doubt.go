@@ -239,12 +239,7 @@ func raised(ctx context.Context, call middleware.Call, since time.Time) (context
 	}
 	ask := annotation.Annotations{RequiresConfirmation: annotation.Yes}.Attribute(annotation.Resolved, "")
 	ask.Evidence[0].Word, ask.Evidence[0].Place = since.Format(time.RFC3339), "was a call with the same effect, which may have happened"
-	over := func(a annotation.Annotations) annotation.Annotations { return annotation.Raise(a, ask) }
-	static, tool := call.Tool, *call.Tool
-	tool.Annotations = over(tool.Annotations)
-	call.Tool = &tool
-	ctx = callstate.WithAnswer(ctx, &call, callstate.Static(ctx, static), over)
-	callstate.Of(ctx).Write(func(r *callstate.Record) { r.Tool = call.Tool })
+	ctx = callstate.Answer(ctx, &call, func(a annotation.Annotations) annotation.Annotations { return annotation.Raise(a, ask) })
 	return ctx, call
 }
 

@@ -122,7 +122,7 @@ func (a *asker) pass(ctx context.Context, call *middleware.Call) (*mcp.CallToolR
 
 func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error) {
 	if a.confirmer == nil {
-		return nil, &DeniedError{Tool: call.Tool, Err: noConfirmerError{}}
+		return nil, &DeniedError{Tool: call.Tool, Err: errNoConfirmer}
 	}
 	if ctx.Err() != nil {
 		return nil, fault.GivenUp(ctx)
@@ -436,7 +436,7 @@ func (a *asker) begin(ctx context.Context, yes *agreed) error {
 	}
 	err := a.advance(ctx, yes.id, yes.change(approvals.Spent))
 	if yes.standing != "" && errors.Is(err, approvals.ErrNoEffect) {
-		return revokedError{}
+		return errRevoked
 	}
 	if err != nil {
 		return fmt.Errorf("its use cannot stand: %w", err)
@@ -453,7 +453,7 @@ func (a *asker) remains(ctx context.Context, yes *agreed) error {
 	}
 	standing, err := a.Store.Remembered(ctx, yes.call.Scope, yes.call.Tool.Server, yes.call.Tool.Name())
 	if err == nil && !slices.ContainsFunc(standing, func(s approvals.Standing) bool { return s.ID == yes.standing }) {
-		err = revokedError{}
+		err = errRevoked
 	}
 	return err
 }

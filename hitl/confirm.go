@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -64,7 +65,8 @@ func (a *asker) confirm(ctx context.Context, q query) *waiting.Asked[answer] {
 	return waiting.Ask(ctx, waiting.Question[answer]{
 		Deadline: q.deadline, Silent: errSilent, Outlives: q.patience > 0, Done: q.place.Leave,
 		Put: func(ctx context.Context) answer {
-			a.asked(ctx, &q.call)
+			a.Logger.LogAttrs(ctx, slog.LevelInfo, "hitl: asked",
+				slog.String("tool", q.call.Tool.String()), slog.String("class", q.call.Tool.Safety().String()))
 			request := a.request(ctx, q)
 			decision, err := a.ask(ctx, request)
 			return answer{decision: decision, err: err, offers: request.Offers, free: request.Free}

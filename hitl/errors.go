@@ -60,19 +60,11 @@ func (e *DeniedError) Is(target error) bool { return target == ErrDenied }
 
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-type noConfirmerError struct{}
-
-func (noConfirmerError) Error() string { return "the chain has no confirmer" }
-func (noConfirmerError) ForModel() string {
-	return "it needs an approval, and this host has no way to ask for one. Tell the user, and do not call it again"
-}
-
-type revokedError struct{}
-
-func (revokedError) Error() string {
-	return "the approval that answered was taken back, or has ended; call it again to have it asked about"
-}
-func (e revokedError) ForModel() string { return e.Error() }
+var (
+	errNoConfirmer = fault.Told(errors.New("the chain has no confirmer"), false,
+		"it needs an approval, and this host has no way to ask for one. Tell the user, and do not call it again")
+	errRevoked = fault.Plain("the approval that answered was taken back, or has ended; call it again to have it asked about")
+)
 
 // A storeError keeps the store's own words from a model.
 type storeError struct{ err error }

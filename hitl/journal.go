@@ -45,11 +45,6 @@ func (a *asker) late(ctx context.Context, q query, got answer) {
 	_ = a.Store.Advance(context.WithoutCancel(ctx), q.id, change) // it reports that it has no effect
 }
 
-func (a *asker) asked(ctx context.Context, call *middleware.Call) {
-	a.Logger.LogAttrs(ctx, slog.LevelInfo, "hitl: asked",
-		slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()))
-}
-
 type outcome struct {
 	what, by string
 	edited   bool

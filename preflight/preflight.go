@@ -108,11 +108,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		return nil, err
 	}
 	if found.over != nil {
-		static, tool := call.Tool, *call.Tool
-		tool.Annotations = found.over(tool.Annotations)
-		call.Tool = &tool
-		ctx = callstate.WithAnswer(ctx, &call, static, found.over)
-		callstate.Of(ctx).Write(func(r *callstate.Record) { r.Tool = call.Tool })
+		ctx = callstate.Answer(ctx, &call, found.over)
 	}
 	return c.next.CallTool(ctx, call)
 }

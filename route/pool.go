@@ -185,15 +185,6 @@ const (
 	Affinity
 )
 
-// String returns the strategy as the article names it.
-func (s Strategy) String() string {
-	names := [...]string{"round-robin", "weighted", "least-connections", "category", "capability", "affinity"}
-	if int(s) < len(names) {
-		return names[s]
-	}
-	return "no strategy"
-}
-
 // choose returns one of the replicas found; the caller holds the mutex.
 func (p *Pool) choose(call middleware.Call, found []*member) *member {
 	p.turn++

@@ -121,7 +121,9 @@ func (p *Pool) call(ctx context.Context, call middleware.Call) (*mcp.CallToolRes
 			return nil, err
 		}
 		tried = append(tried, chosen)
-		callstate.Of(ctx).Routed(chosen.ID, why)
+		state := callstate.Of(ctx)
+		state.Write(func(r *callstate.Record) { r.Replica = chosen.ID })
+		state.Decide("route", chosen.ID, why)
 		res, err := p.try(ctx, chosen, call)
 		if err == nil {
 			return res, nil

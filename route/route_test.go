@@ -347,7 +347,7 @@ func BenchmarkPick(b *testing.B) {
 	quiet := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return res, nil })
 	for s := route.RoundRobin; s <= route.Affinity; s++ {
 		caller := route.New(route.Options{}, route.NewPool("db", s, route.Replica{ID: "a", Caller: quiet, Weight: 60}, route.Replica{ID: "b", Caller: quiet}))(quiet)
-		b.Run(s.String(), func(b *testing.B) {
+		b.Run(fmt.Sprint(s), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if got, err := caller.CallTool(context.Background(), middleware.Call{Tool: read, Scope: "ann"}); got != res || err != nil {

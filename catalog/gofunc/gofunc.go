@@ -133,10 +133,7 @@ func answer(out any, structured bool) (*mcp.CallToolResult, error) {
 }
 
 // Failed returns an error of a func of [New] with a text for the model, without internals of the host.
-func Failed(format string, args ...any) error {
-	text := fmt.Sprintf(format, args...)
-	return fault.Told(errors.New(text), false, text)
-}
+func Failed(format string, args ...any) error { return fault.Plain(format, args...) }
 
 func (f Func) decode(ctx context.Context, call middleware.Call, in any) error {
 	if err := session.CheckArguments(call); err != nil {

@@ -46,7 +46,7 @@ func openFile(name string, logger *slog.Logger, through func(*os.File) logfile.D
 	}
 	f := &File{log: log, in: in}
 	if f.users, err = os.OpenFile(in.Name()+".lock", os.O_RDWR|os.O_CREATE, 0o600); err == nil {
-		err = f.open(in, logger)
+		err = f.open(logger)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("approvals: %s: %w", name, err), f.Close())
@@ -55,18 +55,15 @@ func openFile(name string, logger *slog.Logger, through func(*os.File) logfile.D
 }
 
 // open replays what was written and, if no other process has it open, ends what was open.
-func (f *File) open(in io.Reader, logger *slog.Logger) error {
+func (f *File) open(logger *slog.Logger) error {
 	f.book = newBook(f.append)
-	if f.users == nil {
-		return errors.Join(f.read(in, true), f.voidWhatWasOpen(logger))
-	}
 	release, err := f.log.Hold()
 	if err != nil {
 		return err
 	}
 	defer release()
 	f.lock = f.held
-	if err := f.read(in, true); err != nil {
+	if err := f.read(f.in, true); err != nil {
 		return err
 	}
 	if logfile.TryLock(f.users, true) == nil {
@@ -169,8 +166,6 @@ func (f *File) append(e entry) error {
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.users != nil {
-		_ = f.users.Close() // nothing was written
-	}
+	_ = f.users.Close() // nothing was written
 	return f.log.Close()
 }

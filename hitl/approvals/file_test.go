@@ -86,7 +86,7 @@ func (d *disk) kept() string {
 
 func openOn(t *testing.T, d *disk) *approvals.File {
 	t.Helper()
-	f, err := approvals.Open(bytes.Clone(d.data.Bytes()), d)
+	f, err := approvals.Open(t, bytes.Clone(d.data.Bytes()), d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestDamagedFileIsNotOpened(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := approvals.Open([]byte(raw), newDisk())
+			_, err := approvals.Open(t, []byte(raw), newDisk())
 			if err == nil || !strings.Contains(err.Error(), "is damaged") {
 				t.Errorf("got error %v", err)
 			}

@@ -54,7 +54,7 @@ type asked struct {
 
 func (w *world) start(t *rapid.T) {
 	var err error
-	if w.store, err = approvals.Open([]byte(w.disk.text()), w.disk); err != nil {
+	if w.store, err = approvals.Open(t, []byte(w.disk.text()), w.disk); err != nil {
 		t.Fatal(err)
 	}
 	w.closed = false

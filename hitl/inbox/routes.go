@@ -94,13 +94,9 @@ func (in *Inbox) known(next func(http.ResponseWriter, *http.Request, *session)) 
 }
 
 func static(name, kind string) http.HandlerFunc {
-	text, err := files.ReadFile("page/" + name)
-	if err != nil {
-		panic(err) // it is in the binary
-	}
-	return func(w http.ResponseWriter, _ *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write(text)
+		http.ServeFileFS(w, r, files, "page/"+name)
 	}
 }
 

@@ -2,9 +2,9 @@
 package bounded
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
@@ -14,6 +14,7 @@ import (
 // A Bound is what the calls of one kind have in common. It is safe for concurrent use.
 type Bound struct {
 	Limit  time.Duration  // of one call
+	Most   int64          // calls that were given up and have not returned, beside which none is made; 0 means 100
 	Name   string         // for the log
 	Logger *slog.Logger   // gets a line for each call that was given up or panicked
 	Late   *atomic.Uint64 // counts those that were given up, or not made beside them
@@ -21,14 +22,12 @@ type Bound struct {
 	stuck atomic.Int64
 }
 
-const (
-	maxStuck = 100                    // calls that were given up and have not returned
-	grace    = 100 * time.Millisecond // in which a function that looks at its context has returned
-)
+// grace is the time in which a function that looks at its context has returned.
+const grace = 100 * time.Millisecond
 
 var (
 	errFailed = errors.New("it panicked, or ended its goroutine")
-	errStuck  = fmt.Errorf("%d earlier calls have not returned", maxStuck)
+	errStuck  = errors.New("too many earlier calls have not returned")
 )
 
 // A slowError is the limit within which there was no answer.
@@ -43,9 +42,9 @@ type outcome[T any] struct {
 
 // Do returns what f returns, or an error if f has not returned soon after the limit, or
 // after ctx is done. If f succeeds later, undo receives its value; nil means that there is
-// nothing to undo. While 100 functions have not returned, Do calls no other.
+// nothing to undo.
 func Do[T any](ctx context.Context, b *Bound, f func(context.Context) (T, error), undo func(T)) (value T, err error) {
-	if b.stuck.Load() >= maxStuck {
+	if b.stuck.Load() >= cmp.Or(b.Most, 100) {
 		b.Late.Add(1)
 		return value, errStuck
 	}

@@ -17,7 +17,7 @@ func WithClass(ctx context.Context, tool *middleware.Tool) context.Context {
 	if ok && have.Server == tool.Server && have.Name() == tool.Name() && have.Safety() < tool.Safety() {
 		return ctx
 	}
-	return with(ctx, tool)
+	return Keep(ctx, tool)
 }
 
 // Classified returns the tool that inference classified, if it is the one that the call
@@ -52,7 +52,17 @@ func WithAnswer(ctx context.Context, call *middleware.Call, static *middleware.T
 		}
 		a.static = have.static
 	}
-	return with(ctx, a)
+	return Keep(ctx, a)
+}
+
+// Answer gives a call the class that it has with exactly its arguments, and returns a context that carries it.
+func Answer(ctx context.Context, call *middleware.Call, over Over) context.Context {
+	static, tool := Static(ctx, call.Tool), *call.Tool
+	tool.Annotations = over(tool.Annotations)
+	call.Tool = &tool
+	ctx = WithAnswer(ctx, call, static, over)
+	Of(ctx).Write(func(r *Record) { r.Tool = call.Tool })
+	return ctx
 }
 
 // JudgeBy returns a judge that classifies a call as the middleware does.
@@ -68,7 +78,7 @@ func JudgeBy(m middleware.Middleware) Judge {
 }
 
 // WithJudge returns a context that carries a judge for arguments that a person edits.
-func WithJudge(ctx context.Context, judge Judge) context.Context { return with(ctx, judge) }
+func WithJudge(ctx context.Context, judge Judge) context.Context { return Keep(ctx, judge) }
 
 // JudgeAgain returns the call with the tool of the judge that the context carries, and as it
 // is without one. Another tool is an error.
@@ -90,7 +100,7 @@ func JudgeAgain(ctx context.Context, call middleware.Call) (middleware.Call, err
 
 // JudgeOf returns the judge that the context carries, nil without one.
 func JudgeOf(ctx context.Context) Judge {
-	judge, _ := own[Judge](Of(ctx))
+	judge, _ := Own[Judge](ctx)
 	return judge
 }
 
@@ -99,7 +109,7 @@ type limit func(*middleware.Tool) bool
 // WithLimit returns a context for a caller that may use only the tools that sees returns
 // true for, whichever executor of the catalog the call comes to.
 func WithLimit(ctx context.Context, sees func(*middleware.Tool) bool) context.Context {
-	return with(ctx, limit(sees))
+	return Keep(ctx, limit(sees))
 }
 
 // Sees reports whether the caller may use a tool.
@@ -168,7 +178,7 @@ func Judged(ctx context.Context, call *middleware.Call, accepted *middleware.Too
 
 // WithMark returns a context that carries audit's mark: exactly this call is recorded, before it is made.
 func WithMark(ctx context.Context, call *middleware.Call) context.Context {
-	return with(ctx, Bind(Of(ctx), call))
+	return Keep(ctx, Bind(Of(ctx), call))
 }
 
 // Marked reports whether exactly this call is recorded.

@@ -33,9 +33,9 @@ type Record struct {
 	Replica string
 	// Cached is true if the result is an earlier one, or that of another caller.
 	Cached bool
-	// Age is how old a cached result is, 0 for that of a call in flight.
+	// Age is how old a cached result is, 0 for that of a call in flight, and Freshness how long it stays true.
 	Age       time.Duration
-	freshness annotation.Freshness
+	Freshness annotation.Freshness
 	// Sources are where the arguments came from, nil unless package flow traced them.
 	Sources []Source
 	// Decisions are in the order of time.
@@ -56,22 +56,6 @@ type Decision struct {
 	Why   string // for people; "" if What is enough
 }
 
-// Routed records which replica is called, and why.
-func (s *State) Routed(replica, why string) {
-	s.Write(func(r *Record) {
-		r.Replica = replica
-		r.Decisions = append(r.Decisions, Decision{"route", replica, why})
-	})
-}
-
-// Cached records that the result is an earlier one, how it was found, its age, and for how long one stays true.
-func (s *State) Cached(how string, age time.Duration, f annotation.Freshness) {
-	s.Write(func(r *Record) {
-		r.Cached, r.Age, r.freshness = true, age, f
-		r.Decisions = append(r.Decisions, Decision{"cache", how, ""})
-	})
-}
-
 // Memory returns in words what a decision about a hit of the cache leaves out, and why a call was observed, "" for
 // others: words are made only for a reader.
 func (r *Record) Memory(d Decision) string {
@@ -81,7 +65,7 @@ func (r *Record) Memory(d Decision) string {
 	if d.Stage != "cache" || d.What != "hit" {
 		return ""
 	}
-	return fmt.Sprintf("from the cache, %v old, %s", r.Age.Round(time.Millisecond), cmp.Or(r.freshness, annotation.Volatile))
+	return fmt.Sprintf("from the cache, %v old, %s", r.Age.Round(time.Millisecond), cmp.Or(r.Freshness, annotation.Volatile))
 }
 
 // Decide adds a decision.

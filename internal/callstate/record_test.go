@@ -73,15 +73,15 @@ func TestRecordIsACopy(t *testing.T) {
 // Two readers of one call share its record; a call inside it has its own.
 func TestReadersOfOneCallShareItsRecord(t *testing.T) {
 	t.Parallel()
-	ctx, telemetry := callstate.Join(context.Background(), "telemetry")
-	ctx, record := callstate.Join(ctx, "record")
+	ctx, telemetry := new(callstate.Root).Join(context.Background(), "telemetry")
+	ctx, record := new(callstate.Root).Join(ctx, "record")
 	if telemetry != record {
 		t.Error("the second reader has a record of its own")
 	}
-	if _, inner := callstate.Join(ctx, "record"); inner == record {
+	if _, inner := new(callstate.Root).Join(ctx, "record"); inner == record {
 		t.Error("a call inside has the record of the one around it")
 	}
-	if _, after := callstate.Join(callstate.Leave(ctx), "other"); after == record {
+	if _, after := new(callstate.Root).Join(callstate.Leave(ctx), "other"); after == record {
 		t.Error("the record of a call that has ended is found")
 	}
 }
@@ -104,7 +104,7 @@ func TestRecordEndsForEachAttempt(t *testing.T) {
 func TestRecordCostsOneAllocation(t *testing.T) {
 	outer := context.Background()
 	if got := testing.AllocsPerRun(100, func() {
-		ctx, _ := callstate.Join(outer, "record")
+		ctx, _ := new(callstate.Root).Join(outer, "record")
 		callstate.Leave(ctx)
 		callstate.Of(ctx).Write(attempt)
 		callstate.Of(ctx).Decide("cache", "miss", "")

@@ -64,25 +64,10 @@ func derive(ctx context.Context, added any) State {
 	return s
 }
 
-func with(ctx context.Context, added any) context.Context {
-	s := derive(ctx, added)
-	return &s
-}
-
 // find returns the innermost fact of one type that matches, of enclosing calls as well. A nil match takes any.
 func find[T any](s *State, match func(T) bool) (fact T, ok bool) {
 	for ; s != nil; s = s.outer {
 		if fact, ok := s.added.(T); ok && (match == nil || match(fact)) {
-			return fact, true
-		}
-	}
-	return fact, false
-}
-
-// own returns the innermost fact of one type that was added since an enclosing call was handed to its executor.
-func own[T any](s *State) (fact T, ok bool) {
-	for ; s != nil && !s.over; s = s.outer {
-		if fact, ok := s.added.(T); ok {
 			return fact, true
 		}
 	}
@@ -129,13 +114,8 @@ func Ensure(ctx context.Context) (context.Context, *State) {
 }
 
 // Join returns the state of the call for a reader of its record, and the context that
-// carries it. It begins one if the context has none, or if a reader of the same name has joined that one, which then
-// belongs to an enclosing call.
-func Join(ctx context.Context, reader string) (context.Context, *State) {
-	return new(Root).Join(ctx, reader)
-}
-
-// Join is the function for a package that embeds a Root, which is unused so far.
+// carries it. It makes r that state if the context has none, or if a reader of the same name has joined that one,
+// which then belongs to an enclosing call.
 func (r *Root) Join(ctx context.Context, reader string) (context.Context, *State) {
 	if s := Of(ctx); s.admit(reader) {
 		return ctx, s
@@ -232,10 +212,20 @@ func Kept[T any](ctx context.Context, match func(T) bool) (T, bool) {
 }
 
 // Keep returns a context that carries what a package keeps of the call, as a value of a type of its own.
-func Keep(ctx context.Context, kept any) context.Context { return with(ctx, kept) }
+func Keep(ctx context.Context, kept any) context.Context {
+	s := derive(ctx, kept)
+	return &s
+}
 
-// Own returns what a package keeps of the call, and not of an enclosing one.
-func Own[T any](ctx context.Context) (kept T, ok bool) { return own[T](Of(ctx)) }
+// Own returns the innermost of what a package keeps of the call, and not of an enclosing one.
+func Own[T any](ctx context.Context) (kept T, ok bool) {
+	for s := Of(ctx); s != nil && !s.over; s = s.outer {
+		if kept, ok := s.added.(T); ok {
+			return kept, true
+		}
+	}
+	return kept, false
+}
 
 // Sending returns the state of the call that is handed to its executor, nil without one. Facts about its arguments
 // are still valid.

@@ -74,6 +74,12 @@ func (e *unsendableError) Unwrap() error { return e.error }
 // Told returns err with a text for the model. The call of a permanent one would only fail again.
 func Told(err error, permanent bool, text string) error { return &toldError{err, permanent, text} }
 
+// Plain returns an error with one text for the model and for everybody else.
+func Plain(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return Told(err, false, err.Error())
+}
+
 type toldError struct {
 	error
 

@@ -145,9 +145,12 @@ const maxChanges = 3
 
 // settled returns the target of an approved call once no announced change of it is unread.
 func settled(ctx context.Context, call middleware.Call, target Target, lookup Lookup) (Target, error) {
-	for range maxChanges {
-		if target.Current == nil || target.Current() {
+	for changes := 0; ; changes++ {
+		switch {
+		case target.Current == nil || target.Current():
 			return target, nil
+		case changes == maxChanges:
+			return Target{}, &RefusedError{Tool: call.Tool, Reason: "its server announces one change of its tools after the other; try again later"}
 		}
 		if target.Settle != nil {
 			if err := target.Settle(ctx); err != nil {
@@ -159,10 +162,6 @@ func settled(ctx context.Context, call middleware.Call, target Target, lookup Lo
 			return Target{}, err
 		}
 	}
-	if target.Current() {
-		return target, nil
-	}
-	return Target{}, &RefusedError{Tool: call.Tool, Reason: "its server announces one change of its tools after the other; try again later"}
 }
 
 // ErrRefused is in the tree of every error by which a guard refuses a call.

@@ -29,7 +29,7 @@ var ErrClosed = errors.New("the file is closed")
 // A File is a file of lines. It is safe for concurrent use.
 type File struct {
 	disk Disk
-	in   *os.File // nil for a disk alone
+	in   *os.File
 
 	mu     sync.Mutex
 	size   int64 // of what was written in full
@@ -76,9 +76,6 @@ func Present(file *os.File) error {
 	return nil
 }
 
-// New returns a File that writes to disk, without a lock.
-func New(disk Disk) *File { return &File{disk: disk} }
-
 // Lines returns the lines of a file with their ends, which the last one may lack. Each is valid until the next.
 func Lines(in io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
@@ -120,10 +117,8 @@ func (f *File) Append(lines []byte) error {
 	if f.broken != nil {
 		return f.broken
 	}
-	if f.in != nil {
-		if err := Present(f.in); err != nil {
-			return err
-		}
+	if err := Present(f.in); err != nil {
+		return err
 	}
 	if _, err := f.disk.Write(lines); err != nil {
 		if undo := f.disk.Truncate(f.size); undo != nil {
@@ -171,9 +166,6 @@ func (f *File) Close() error {
 		return nil
 	}
 	f.broken = ErrClosed
-	if f.in == nil {
-		return nil
-	}
 	return f.in.Close()
 }
 

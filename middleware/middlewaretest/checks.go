@@ -31,15 +31,30 @@ var checks = []check{
 	{"A panic further in leaves nothing stuck.", survivesPanic},
 }
 
-var endings = [...]struct {
+// An ending is a way in which next may end: with the error, or with the answer if that is nil.
+type ending struct {
 	name   string
 	answer answer
-}{
-	{"a result", result},
-	{"a failure that the tool reported", reported},
-	{"a lost connection", failing(errLost)},
-	{"a call that was not sent", failing(errNotSent)},
-	{"a call that was refused", failing(errRefused)},
+	err    error
+}
+
+var endings = [...]ending{
+	{"a result", result, nil},
+	{"a failure that the tool reported", reported, nil},
+	{"a lost connection", failing(errLost), errLost},
+	{"an unknown outcome", failing(&middleware.OutcomeUnknownError{Check: "look", Err: errLost}), errLost},
+	{"a deadline of its own", failing(context.DeadlineExceeded), context.DeadlineExceeded},
+	{"a call that was not sent", failing(errNotSent), errNotSent},
+	{"a call that was refused", failing(errRefused), errRefused},
+}
+
+// each makes a call for each ending, with what next saw of it.
+func (p *probe) each(look func(end ending, f *flight, saw []seen)) {
+	for _, end := range endings {
+		n, caller := p.apply(end.answer)
+		f := p.try(caller, p.call("a", 1))
+		look(end, f, n.calls())
+	}
 }
 
 func holdsNoLock(p *probe) {
@@ -63,16 +78,14 @@ func holdsNoLock(p *probe) {
 }
 
 func oneAnswer(p *probe) {
-	for _, end := range endings {
-		_, caller := p.apply(end.answer)
-		f := p.try(caller, p.call("a", 1))
+	p.each(func(end ending, f *flight, _ []seen) {
 		switch {
 		case f.res == nil && f.err == nil:
 			p.faultf("next answered with %s, and CallTool returned neither a result nor an error", end.name)
 		case f.res != nil && f.err != nil:
 			p.faultf("next answered with %s, and CallTool returned both a result and the error %v", end.name, f.err)
 		}
-	}
+	})
 }
 
 func reportedFailure(p *probe) {
@@ -111,37 +124,33 @@ func readsOnly(p *probe) {
 }
 
 func resultIsTheCallers(p *probe) {
-	_, caller := p.apply(waiting(time.Millisecond, result))
 	call := p.call("a", 1)
-
+	_, caller := p.apply(waiting(time.Millisecond, result))
 	first := p.try(caller, call)
 	kept := text(first.res)
 	second := p.try(caller, call)
-	other := text(second.res)
 	p.rest()
 	if now := text(first.res); now != kept {
 		p.faultf("a result was changed after it was returned:\n was %s\n is  %s", kept, now)
 	}
-	if first.res == nil || second.res == nil {
-		return
-	}
-	scribble(first.res)
-	if now := text(second.res); now != other {
-		p.faultf("the owner of one result wrote to it, and the result of another call changed:\n was %s\n is  %s", other, now)
-	}
+	p.apart(first.res, second.res, "made after it")
 	if third := p.try(caller, call); strings.Contains(text(third.res), scribbled) {
 		p.faultf("the owner of a result wrote to it, and the next call was answered with what it wrote: %s", text(third.res))
 	}
-
-	_, caller = p.apply(waiting(time.Millisecond, result)) // now both at once
+	_, caller = p.apply(waiting(time.Millisecond, result))
 	both := p.together(caller, call, call)
-	if both[0].res == nil || both[1].res == nil {
+	p.apart(both[0].res, both[1].res, "made at the same time")
+}
+
+// apart checks that two results share nothing.
+func (p *probe) apart(one, other *mcp.CallToolResult, how string) {
+	if one == nil || other == nil {
 		return
 	}
-	other = text(both[1].res)
-	scribble(both[0].res)
-	if now := text(both[1].res); now != other {
-		p.faultf("of two calls at the same time, one caller wrote to its result, and the other's changed:\n was %s\n is  %s", other, now)
+	before := text(other)
+	scribble(one)
+	if now := text(other); now != before {
+		p.faultf("the owner of one result wrote to it, and the result of another call changed, %s:\n was %s\n is  %s", how, before, now)
 	}
 }
 
@@ -171,11 +180,9 @@ func foreign(got string, call middleware.Call) bool {
 }
 
 func passesErrors(p *probe) {
-	for _, err := range []error{errLost, errNotSent, errRefused} {
-		n, caller := p.apply(failing(err))
-		f := p.try(caller, p.call("a", 1))
-		switch {
-		case len(n.calls()) == 0, f.err == nil: // it refused, or made a result of it
+	p.each(func(end ending, f *flight, saw []seen) {
+		switch err := end.err; {
+		case len(saw) == 0, err == nil, f.err == nil: // it refused, or made a result of it
 		case !errors.Is(f.err, err):
 			p.faultf("next failed with %q, which is not in the tree of the error returned: %q", err, f.err)
 		case middleware.NotSent(f.err) != middleware.NotSent(err):
@@ -183,23 +190,20 @@ func passesErrors(p *probe) {
 		case middleware.Refused(f.err) != middleware.Refused(err):
 			p.faultf("next failed with %q, and of the error returned, %q, Refused is %v", err, f.err, middleware.Refused(f.err))
 		}
-	}
+	})
 }
 
 func keepsIdentity(p *probe) {
-	for _, end := range endings {
-		n, caller := p.apply(end.answer)
-		call := p.call("a", 1)
-		p.try(caller, call)
-		for _, s := range n.calls() {
-			if s.call.ID != call.ID {
-				p.faultf("the call has the ID %q, and next got %q", call.ID, s.call.ID)
+	p.each(func(_ ending, f *flight, saw []seen) {
+		for _, s := range saw {
+			if s.call.ID != f.call.ID {
+				p.faultf("the call has the ID %q, and next got %q", f.call.ID, s.call.ID)
 			}
-			if s.call.Scope != call.Scope {
-				p.faultf("the call has the scope %q, and next got %q", call.Scope, s.call.Scope)
+			if s.call.Scope != f.call.Scope {
+				p.faultf("the call has the scope %q, and next got %q", f.call.Scope, s.call.Scope)
 			}
 		}
-	}
+	})
 }
 
 func separatesScopes(p *probe) {
@@ -251,12 +255,7 @@ func honoursContext(p *probe) {
 	done, cancel := context.WithCancelCause(p.t.Context())
 	cancel(errGone)
 	early := p.start(done, caller, p.call("a", 1))
-	if !early.returned(soon) {
-		p.breakOff("the context was done before the call, and %v later CallTool had not returned", soon)
-	}
-	if reachesNext && !early.says(done) {
-		p.faultf("the context was done before the call, and CallTool returned %s and the error %v", text(early.res), early.err)
-	}
+	p.ends(early, done, reachesNext, "the context was done before the call")
 
 	// One that is done while next waits, or while the middleware waits before it.
 	going, cancel := context.WithCancelCause(p.t.Context())
@@ -265,12 +264,7 @@ func honoursContext(p *probe) {
 	waits := !f.returned(0) // and does not answer by itself
 	began := len(n.calls())
 	cancel(errGone)
-	if !f.returned(soon) {
-		p.breakOff("the context was done during the call, and %v later CallTool had not returned", soon)
-	}
-	if waits && !f.says(going) {
-		p.faultf("the context was done during the call, and CallTool returned %s and the error %v", text(f.res), f.err)
-	}
+	p.ends(f, going, waits, "the context was done during the call")
 	if again := len(n.calls()) - began; again > 0 {
 		p.faultf("the context was done during the call, and next was called again")
 	}
@@ -280,14 +274,20 @@ func honoursContext(p *probe) {
 	limited, stop := context.WithTimeout(p.t.Context(), time.Minute)
 	defer stop()
 	f = p.start(limited, caller, p.call("a", 1))
-	if !f.returned(time.Minute + soon) {
-		p.breakOff("the context's deadline passed, and %v later CallTool had not returned", soon)
-	}
-	if limited.Err() != nil && len(n.calls()) > 0 && !f.says(limited) {
-		p.faultf("the context's deadline passed, and CallTool returned %s and the error %v", text(f.res), f.err)
-	}
+	f.returned(time.Minute) // or does not
+	p.ends(f, limited, limited.Err() != nil && len(n.calls()) > 0, "the context's deadline passed")
 
 	p.crowd()
+}
+
+// ends checks that a flight returns soon, and with the end of its context if it must.
+func (p *probe) ends(f *flight, ctx context.Context, must bool, when string) {
+	if !f.returned(soon) {
+		p.breakOff("%s, and %v later CallTool had not returned", when, soon)
+	}
+	if must && !f.says(ctx) {
+		p.faultf("%s, and CallTool returned %s and the error %v", when, text(f.res), f.err)
+	}
 }
 
 // crowd makes so many calls at once that some may have to queue, and leaves.
@@ -383,21 +383,9 @@ func sentOnce(p *probe) {
 	if p.tool.Annotations.SafeToRetry() {
 		return
 	}
-	lost := &middleware.OutcomeUnknownError{Tool: p.tool, Check: "look", Err: errLost}
-	for _, end := range []struct {
-		name   string
-		answer answer
-	}{
-		{"a lost connection", failing(errLost)},
-		{"an unknown outcome", failing(lost)},
-		{"a deadline of its own", failing(context.DeadlineExceeded)},
-		{"a failure that the tool reported", reported},
-		{"a result", result},
-	} {
-		n, caller := p.apply(end.answer)
-		p.try(caller, p.call("a", 1))
-		if sent := len(n.calls()); sent > 1 {
-			p.faultf("next answered with %s, and was called %d times for one call", end.name, sent)
+	p.each(func(end ending, _ *flight, saw []seen) {
+		if len(saw) > 1 && !middleware.NotSent(end.err) && !middleware.Refused(end.err) {
+			p.faultf("next answered with %s, and was called %d times for one call", end.name, len(saw))
 		}
-	}
+	})
 }

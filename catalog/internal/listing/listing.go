@@ -8,14 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/internal/bounded"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/rawlist"
 	"github.com/fairlead-go/fairlead/internal/schema"
@@ -104,8 +108,12 @@ func (r *Reader) read(ctx context.Context) (*Listing, error) {
 func (r *Reader) unlisted(err error) error { return r.fault("could not list its tools: %w", err) }
 
 func (r *Reader) fault(format string, args ...any) error {
-	return fmt.Errorf("catalog: server %q %w", r.id, fmt.Errorf(format, args...))
+	return &listError{fmt.Errorf("catalog: server %q %w", r.id, fmt.Errorf(format, args...))}
 }
+
+type listError struct{ error }
+
+func (e *listError) Unwrap() error { return e.error }
 
 func explain(ctx context.Context, err error) error {
 	malformed, isMalformed := errors.AsType[*json.UnmarshalTypeError](err)
@@ -313,23 +321,20 @@ func take(id string, def *mcp.Tool, size int) (*Definition, error) {
 	return &Definition{Tool: tool}, nil
 }
 
-const (
-	places = 4           // lists of one session that have not returned
-	grace  = time.Second // in which a session that looks at its context has returned
-)
-
 // A Reader lists the tools of one session. It is safe for concurrent use. Since a session of the SDK may hang
-// in a write, whatever its context, a list is given up without it and keeps its place until it returns.
+// in a write, whatever its context, a list is given up without it, and beside four of those none is begun.
 type Reader struct {
 	id      string
 	session Session
 	limits  Limits
-	places  chan struct{}
+	bound   bounded.Bound
 }
 
 // NewReader returns a reader for the server with the id.
-func NewReader(id string, s Session, l Limits) *Reader {
-	return &Reader{id: id, session: s, limits: l, places: make(chan struct{}, places)}
+func NewReader(id string, s Session, l Limits, log *slog.Logger) *Reader {
+	return &Reader{id: id, session: s, limits: l, bound: bounded.Bound{
+		Limit: math.MaxInt64, Most: 4, Name: "catalog: the list of " + id, Logger: log, Late: new(atomic.Uint64),
+	}}
 }
 
 // Read lists the tools, and returns in time whatever the session does.
@@ -337,40 +342,11 @@ func (r *Reader) Read(ctx context.Context) (*Listing, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.limits.Timeout,
 		fmt.Errorf("no answer within %v; see whether it works, or raise catalog.Options.Timeout", r.limits.Timeout))
 	defer cancel()
-	select {
-	case r.places <- struct{}{}:
-	case <-ctx.Done():
-		return nil, r.unlisted(context.Cause(ctx))
+	l, err := bounded.Do(ctx, &r.bound, r.read, nil)
+	if _, ok := errors.AsType[*listError](err); err == nil || ok {
+		return l, err
 	}
-	type outcome struct {
-		l        *Listing
-		err      error
-		panicked any
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		o := outcome{err: r.unlisted(errors.New("its session ended the goroutine"))}
-		defer func() {
-			o.panicked = recover()
-			<-r.places
-			done <- o
-		}()
-		o.l, o.err = r.read(ctx)
-	}()
-	var o outcome
-	select {
-	case o = <-done:
-	case <-ctx.Done():
-		select {
-		case o = <-done:
-		case <-time.After(grace):
-			return nil, r.unlisted(context.Cause(ctx))
-		}
-	}
-	if o.panicked != nil {
-		panic(o.panicked) // on the caller's goroutine
-	}
-	return o.l, o.err
+	return nil, r.unlisted(cmp.Or(context.Cause(ctx), err))
 }
 
 // Lost returns the features that an SDK session lacks because it was not prepared before it connected, "" for none:

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -32,16 +33,10 @@ const (
 	maxDrafts = 1000     // that are kept; the oldest is dropped
 )
 
-// An Error is about the drafts that a call names, and the model can mend it.
-type Error struct{ text string }
-
-func (e *Error) Error() string { return e.text }
-
-func (e *Error) ForModel() string { return e.text }
-
+// These are about the drafts that a call names, and the model can mend it.
 var (
-	errCommitted = &Error{"the draft has been committed already, or is about to be"}
-	errRedrafted = &Error{"the draft has changed since it was shown; ask again"}
+	errCommitted = fault.Plain("the draft has been committed already, or is about to be")
+	errRedrafted = fault.Plain("the draft has changed since it was shown; ask again")
 )
 
 // A Registry has the drafts that were made and not committed. It is safe for concurrent use.
@@ -194,7 +189,7 @@ func (r *Registry) IDs(call *middleware.Call) ([]string, error) {
 func (r *Registry) Named(call *middleware.Call) ([]Draft, error) {
 	ids, err := r.IDs(call)
 	if err != nil {
-		return nil, &Error{fmt.Sprintf("it is unclear which drafts it commits: %v", err)}
+		return nil, fault.Plain("it is unclear which drafts it commits: %v", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,7 +198,7 @@ func (r *Registry) Named(call *middleware.Call) ([]Draft, error) {
 		made := r.made(call, id)
 		switch {
 		case made == nil:
-			return nil, &Error{fmt.Sprintf("the draft %.80s was not made here; make it again with %s", id, r.pair(call.Tool).Draft)}
+			return nil, fault.Plain("the draft %.80s was not made here; make it again with %s", id, r.pair(call.Tool).Draft)
 		case made.usedBy != "":
 			return nil, errCommitted
 		}
