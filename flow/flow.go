@@ -15,16 +15,12 @@ package flow
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/flow/internal/folded"
 	"github.com/fairlead-go/fairlead/internal/callstate"
-	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
 	"github.com/fairlead-go/fairlead/safetext"
@@ -229,8 +225,8 @@ func (t *tracer) trace(s *session, call *middleware.Call, form []byte) []callsta
 	defer s.mu.Unlock()
 	s.seq++
 	tr := trace{t: t, s: s, p: t.profile(call.Tool), call: call, host: host, changes: call.Tool.Safety() != annotation.Safe}
-	arguments, _ := jsontree.Decode(form) // it is canonical
-	tr.walk(arguments)
+	tr.w.form, tr.w.yield = string(form), tr.leaf
+	tr.walk()
 	if !tr.raised && tr.changes && !call.Tool.Safety().MustConfirm() {
 		tr.instructed()
 	}
@@ -238,7 +234,7 @@ func (t *tracer) trace(s *session, call *middleware.Call, form []byte) []callsta
 		return nil
 	}
 	tr.record = true
-	tr.walk(arguments)
+	tr.walk()
 	slices.SortStableFunc(tr.sources, func(a, b callstate.Source) int { // what asks comes first
 		return cmp.Compare(min(1, len(b.Rule)), min(1, len(a.Rule)))
 	})
@@ -256,49 +252,24 @@ type trace struct {
 	record  bool // the sources are wanted
 	sources []callstate.Source
 	leaves  int
-	place   []byte // of the leaf, such as "flights[0].date"
+	w       walker
 }
 
-func (tr *trace) walk(arguments any) {
-	tr.leaves, tr.s.budget = 0, maxCompared
-	tr.value("", arguments)
+func (tr *trace) walk() {
+	tr.w.at, tr.w.place, tr.leaves, tr.s.budget = 0, tr.s.place[:0], 0, maxCompared
+	tr.w.value("")
+	tr.s.place = tr.w.place
 }
 
-// value looks at the leaves of a value. The name is that of the innermost member.
-func (tr *trace) value(name string, value any) {
-	before := len(tr.place)
-	switch value := value.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(value)) {
-			if before > 0 {
-				tr.place = append(tr.place, '.')
-			}
-			tr.place = append(tr.place, key...)
-			tr.value(key, value[key])
-			tr.place = tr.place[:before]
-		}
-	case []any:
-		for i, item := range value {
-			tr.place = fmt.Appendf(tr.place, "[%d]", i)
-			tr.value(name, item)
-			tr.place = tr.place[:before]
-		}
-	case string:
-		tr.leaf(kindOf(tr.kind(name, value), value), value)
-	case json.Number:
-		tr.leaf(tr.kind(name, value.String()), value.String())
+func (tr *trace) leaf(l leaf) {
+	kind := tr.p.kind(l.name)
+	if tr.p.moves && (l.name == "from" || l.name == "to") && strings.ContainsAny(l.value, "/.") {
+		kind = Path
 	}
-}
-
-func (tr *trace) kind(name, value string) Kind {
-	if tr.p.moves && (name == "from" || name == "to") && strings.ContainsAny(value, "/.") {
-		return Path
+	if l.text {
+		kind = kindOf(kind, l.value)
 	}
-	return tr.p.kind(name)
-}
-
-func (tr *trace) leaf(kind Kind, value string) {
-	if kind == Choice || value == "" || !tr.changes && kind != URL || len(tr.sources) >= maxSources {
+	if kind == Choice || l.value == "" || !tr.changes && kind != URL || len(tr.sources) >= maxSources {
 		return
 	}
 	if tr.leaves++; tr.leaves > maxLeaves {
@@ -308,15 +279,15 @@ func (tr *trace) leaf(kind Kind, value string) {
 		return
 	}
 	look := &tr.s.look
-	*look = lookup{s: tr.s, host: tr.host, server: tr.call.Tool.Server, kind: kind, raw: value, norm: tr.s.value.Set(value)}
+	*look = lookup{s: tr.s, host: tr.host, server: tr.call.Tool.Server, kind: kind, raw: l.value, norm: tr.s.value.Set(l.value)}
 	o := look.origin()
 	rule, note := tr.judge(kind, &o, look.norm)
-	if rule == "" && tr.sensitive(kind, &o, value) {
+	if rule == "" && tr.sensitive(kind, &o, l.value) {
 		rule, note = SensitiveOut, "sensitive, and the tool reaches the open world"
 	}
 	tr.raised = tr.raised || rule != ""
 	if tr.record {
-		tr.add(string(tr.place), value, kind, o, rule, note)
+		tr.add(string(tr.w.place), l.value, kind, o, rule, note)
 	}
 }
 
