@@ -110,6 +110,10 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case r.URL.Path == "/healthz":
+		fmt.Fprintln(w, "ok")
+	case r.URL.Path == "/readyz":
+		f.ready(w)
 	case r.URL.Path != "/mcp" && r.URL.Path != "/":
 		http.NotFound(w, r)
 	case r.Method == http.MethodPost:
@@ -131,6 +135,20 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+	}
+}
+
+// ready answers whether a client can begin a session.
+func (f *front) ready(w http.ResponseWriter) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closed:
+		http.Error(w, "it is ending", http.StatusServiceUnavailable)
+	case len(f.sessions) >= maxSessions:
+		http.Error(w, "too many sessions are open", http.StatusServiceUnavailable)
+	default:
+		fmt.Fprintln(w, "ok")
 	}
 }
 
@@ -192,6 +210,9 @@ func (f *front) post(w http.ResponseWriter, r *http.Request) {
 // fail answers a request, or what is none, with an error.
 func fail(w http.ResponseWriter, status int, m *message, code int64, text string) {
 	w.Header().Set("Content-Type", "application/json")
+	if status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "60")
+	}
 	w.WriteHeader(status)
 	if m.ID == nil {
 		m.ID = json.RawMessage("null")
@@ -221,7 +242,7 @@ func (f *front) sessionOf(r *http.Request, m *message) (h *httpSession, status i
 	case isModern && f.shared != nil && f.shared.session.ctx.Err() == nil:
 		return f.shared, 0, nil
 	case len(f.sessions) >= maxSessions:
-		return nil, http.StatusServiceUnavailable, errors.New("proxy: too many sessions are open")
+		return nil, http.StatusTooManyRequests, fmt.Errorf("proxy: %d sessions are open, the most; end one by a DELETE, or try again later", maxSessions)
 	}
 	h = &httpSession{streams: make(map[string]*stream)}
 	scope := ""

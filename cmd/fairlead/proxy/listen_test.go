@@ -171,22 +171,45 @@ func TestSilenceIsANo(t *testing.T) {
 func TestRoomForSessions(t *testing.T) {
 	t.Parallel()
 	url := listenOn(t, proxy.Options{Servers: []proxy.Server{serve(t, things(), mcptest.Legacy)}})
-	open := func() int {
+	open := func() *http.Response {
 		res, err := http.Post(url, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer res.Body.Close()
-		return res.StatusCode
+		_ = res.Body.Close()
+		return res
 	}
-	for i := range 100 {
-		if got := open(); got != http.StatusOK {
-			t.Fatalf("session %d: got %d", i, got)
+	healthy := func(path string, want int) {
+		t.Helper()
+		res, err := http.Get(strings.TrimSuffix(url, "/mcp") + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = res.Body.Close(); res.StatusCode != want {
+			t.Errorf("%s is %d, want %d", path, res.StatusCode, want)
 		}
 	}
-	if got := open(); got != http.StatusServiceUnavailable {
-		t.Errorf("the session after that: got %d", got)
+	healthy("/readyz", http.StatusOK)
+	var last *http.Response
+	for i := range 100 {
+		if last = open(); last.StatusCode != http.StatusOK {
+			t.Fatalf("session %d: got %d", i, last.StatusCode)
+		}
 	}
+	if got := open(); got.StatusCode != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" {
+		t.Errorf("the session after that: got %d, to come again after %q", got.StatusCode, got.Header.Get("Retry-After"))
+	}
+	healthy("/readyz", http.StatusServiceUnavailable)
+	healthy("/healthz", http.StatusOK)
+	end, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end.Header.Set("Mcp-Session-Id", last.Header.Get("Mcp-Session-Id"))
+	if res, err := http.DefaultClient.Do(end); err != nil || res.Body.Close() != nil {
+		t.Fatal(err)
+	}
+	healthy("/readyz", http.StatusOK)
 }
 
 // What the SDK's types have no place for passes all the same: members of a tool, kinds of
