@@ -134,16 +134,10 @@ func (w *edges) play(t *testing.T) {
 	w.planAsks()
 	var calls sync.WaitGroup
 	for _, a := range w.asks {
-		calls.Go(func() {
-			time.Sleep(a.at)
-			w.make(a)
-		})
+		later(&calls, a.at, func() { w.make(a) })
 	}
 	for _, c := range w.edgeChanges() {
-		calls.Go(func() {
-			time.Sleep(c.at)
-			c.do()
-		})
+		later(&calls, c.at, c.do)
 	}
 	time.Sleep(edgeLength + edgePatience + time.Second)
 	w.checkAnswered()
