@@ -85,12 +85,10 @@ func (w *scenario) perCall(ctx context.Context, call middleware.Call, next middl
 		defer again(time.Second + time.Duration(r.n))
 	case skips:
 		again(time.Second + time.Duration(r.n))
-		return nil, errSkipped
+		return nil, errors.New("the host's middleware did not call next")
 	}
 	return next.CallTool(ctx, call)
 }
-
-var errSkipped = errors.New("the host's middleware did not call next")
 
 // perAttempt misbehaves inside the rate limit.
 func (w *scenario) perAttempt(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {

@@ -74,7 +74,7 @@ func (s *spread) play(t *testing.T) {
 	for i := range replicas {
 		replicas[i] = s.replica()
 	}
-	var calls []func() // all are planned before one begins, since calls use the dice too
+	var calls []step // all are planned before one begins, since calls use the dice too
 	for i := range spreadCalls {
 		at, id := time.Duration(s.chance.IntN(3000))*time.Millisecond+time.Duration(i), strconv.Itoa(i)
 		name, item := "get", strconv.Itoa(s.chance.IntN(spreadItems))
@@ -88,14 +88,11 @@ func (s *spread) play(t *testing.T) {
 		if s.chance.IntN(8) == 0 && !s.quiet {
 			deadline = time.Duration(1+s.chance.IntN(200)) * time.Millisecond
 		}
-		calls = append(calls, func() {
-			time.Sleep(at)
-			s.call(replicas[i%spreadReplicas], name, id, item, deadline)
-		})
+		calls = append(calls, step{at, func() { s.call(replicas[i%spreadReplicas], name, id, item, deadline) }})
 	}
 	var running sync.WaitGroup
 	for _, call := range calls {
-		running.Go(call)
+		later(&running, call.at, call.do)
 	}
 	running.Wait()
 	s.engine.rest()
