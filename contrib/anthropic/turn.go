@@ -44,11 +44,9 @@ func (t *turns) answer(ctx context.Context, name string, input json.RawMessage) 
 	if joined == nil {
 		return t.host.Answer(ctx, alone)[0], nil
 	}
-	timer := time.NewTimer(gatherFor)
-	defer timer.Stop()
 	select {
 	case <-joined.full:
-	case <-timer.C:
+	case <-time.After(gatherFor):
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

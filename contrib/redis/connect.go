@@ -231,10 +231,15 @@ func newRuns() *runs {
 
 // met is called for each new connection before anything is sent over it.
 func (r *runs) met(ctx context.Context, conn *goredis.Conn) error {
-	run, err := runOf(ctx, conn)
+	info, err := conn.Info(ctx, "server").Result()
 	if err != nil {
 		return err
 	}
+	run := field(info, "run_id")
+	if len(run) < runSize {
+		return errors.New("the server at this address is not Redis: its INFO has no run_id")
+	}
+	run = run[:runSize] // as much of it as tokens have
 	client, err := conn.Do(ctx, "CLIENT", "INFO").Text()
 	if err != nil {
 		return err
@@ -260,22 +265,6 @@ func (r *runs) met(ctx context.Context, conn *goredis.Conn) error {
 	}
 	r.known.Store(&known)
 	return nil
-}
-
-// runOf returns the run's id of a server.
-func runOf(ctx context.Context, server interface {
-	Info(ctx context.Context, sections ...string) *goredis.StringCmd
-},
-) (string, error) {
-	info, err := server.Info(ctx, "server").Result()
-	if err != nil {
-		return "", err
-	}
-	run := field(info, "run_id")
-	if len(run) < runSize {
-		return "", errors.New("the server at this address is not Redis: its INFO has no run_id")
-	}
-	return run[:runSize], nil
 }
 
 // only removes the nodes of a cluster that are no longer masters.

@@ -63,10 +63,8 @@ type Store struct {
 	found    hits
 	servers  sync.Map // of each server's id, the common part of its keys
 
-	close    context.CancelFunc
-	closed   sync.WaitGroup
-	closing  sync.Once
-	closeErr error // of closing
+	close  func() error
+	closed sync.WaitGroup
 }
 
 // Open connects to a Redis by its URL: redis://user:password@host:port/db, rediss:// with TLS,
@@ -114,23 +112,19 @@ func New(ctx context.Context, to *goredis.UniversalOptions, o Options) (*Store, 
 	if err := s.connect(ctx, *to); err != nil {
 		return nil, fmt.Errorf("redis: %s: %w", strings.Join(to.Addrs, ", "), err)
 	}
-	ctx, s.close = context.WithCancel(context.WithoutCancel(ctx))
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.closed.Go(func() { s.watch(ctx) })
+	s.close = sync.OnceValue(func() error {
+		stop()
+		err := errors.Join(s.client.Close(), s.beats.Close())
+		s.closed.Wait()
+		return err
+	})
 	return s, nil
 }
 
 // Close ends the connection. Its contents in Redis expire. A second Close does nothing more.
-func (s *Store) Close() error {
-	s.closing.Do(func() {
-		s.close()
-		s.closeErr = s.client.Close()
-		if s.beats != s.client {
-			s.closeErr = cmp.Or(s.closeErr, s.beats.Close())
-		}
-	})
-	s.closed.Wait()
-	return s.closeErr
-}
+func (s *Store) Close() error { return s.close() }
 
 // A facility is what a line of the log is about.
 const (

@@ -27,8 +27,6 @@ const (
 	sealedContents = 's'
 )
 
-var errContents = errors.New("redis: contents are not stored without Options.Key or Options.Plain")
-
 func newSealer(key []byte, plain bool) (sealer, error) {
 	if len(key) == 0 {
 		return sealer{plain: plain, hashes: &sync.Pool{New: func() any { return sha256.New() }}}, nil
@@ -61,7 +59,7 @@ func (s sealer) seal(dst []byte, place string, contents []byte) ([]byte, error) 
 	case s.plain:
 		return append(append(dst, plainContents), contents...), nil
 	}
-	return nil, errContents
+	return nil, errors.New("redis: contents are not stored without Options.Key or Options.Plain")
 }
 
 // open returns the contents, opened in place, and false if they are foreign or of another place.

@@ -155,13 +155,11 @@ func (c *lineClient) send(method, params string) error {
 	return err
 }
 
-var errLine = errors.New("an answer that is not one")
-
 // receive reads a response, of at least that many bytes.
 func (c *lineClient) receive(size int) error {
 	line, err := c.out.ReadSlice('\n')
 	if err == nil && (len(line) < size || !bytes.Contains(line, []byte(`"result":`))) {
-		err = fmt.Errorf("%w: %.300s", errLine, line)
+		err = fmt.Errorf("an answer that is not one: %.300s", line)
 	}
 	return err
 }
@@ -248,12 +246,10 @@ func results(name string, size, atOnce int) benchmark {
 	}}
 }
 
-var errNoNode = errors.New("a test needs no network")
-
 // nodeProxy makes a script that passes messages between two transports of the SDK for Node, as mcp-remote does.
 var nodeProxy = sync.OnceValues(func() (script string, err error) {
 	if flag.Lookup("test.v") != nil {
-		return "", errNoNode
+		return "", errors.New("a test needs no network")
 	}
 	folder := filepath.Join(os.TempDir(), "fairlead-bench-node")
 	const sdk = "@modelcontextprotocol/sdk@1.20.0"

@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -57,13 +58,5 @@ func run(asJSON bool, only string, p pace) error {
 }
 
 func chosen(name, only string) bool {
-	if only == "" {
-		return true
-	}
-	for prefix := range strings.SplitSeq(only, ",") {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(only, ","), func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }

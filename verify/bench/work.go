@@ -25,8 +25,6 @@ func (s *server) CallTool(context.Context, middleware.Call) (*mcp.CallToolResult
 	return answer, nil
 }
 
-var errWrong = errors.New("the wrong answer")
-
 // check looks at an answer as a host would.
 func check(res *mcp.CallToolResult, err error) error {
 	if err != nil {
@@ -37,7 +35,7 @@ func check(res *mcp.CallToolResult, err error) error {
 			return nil
 		}
 	}
-	return errWrong
+	return errors.New("the wrong answer")
 }
 
 func newTool(name string, a annotation.Annotations) *middleware.Tool {

@@ -42,8 +42,6 @@ var mannerNames = [...]string{"yes", "no", "silent", "stuck", "late yes", "yes a
 
 func (m manner) String() string { return mannerNames[m] }
 
-var errDesk = errors.New("the desk is closed")
-
 func (w *scenario) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
 	r, how, wait := w.question(request)
 	defer w.answered()
@@ -88,7 +86,7 @@ func (w *scenario) answer(ctx context.Context, r *record, how manner, request hi
 	case odd:
 		return hitl.Decision{Verdict: 7}, nil
 	case yesWithError:
-		return yes, errDesk
+		return yes, errors.New("the desk is closed")
 	case panics:
 		panic("the desk burns")
 	case exits:

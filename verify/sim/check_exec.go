@@ -79,12 +79,7 @@ func (w *scenario) meaningOf(r *record, sent string) int {
 	if sent == r.text {
 		return r.meaning
 	}
-	for meaning, texts := range arguments {
-		if slices.Contains(texts, sent) {
-			return meaning
-		}
-	}
-	return -1
+	return slices.IndexFunc(arguments, func(texts []string) bool { return slices.Contains(texts, sent) })
 }
 
 // checkConsent checks I1, I13 and I15. A call that needs an approval has an unexpired one for exactly

@@ -22,15 +22,13 @@ type edge struct {
 }
 
 // atEdge is the middleware right inside of package output.
-func (w *scenario) atEdge(next middleware.ToolCaller) middleware.ToolCaller {
-	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		r := w.find(call.ID)
-		res, err := next.CallTool(ctx, call)
-		w.mu.Lock()
-		r.edge = &edge{res, err}
-		w.mu.Unlock()
-		return res, err
-	})
+func (w *scenario) atEdge(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
+	r := w.find(call.ID)
+	res, err := next.CallTool(ctx, call)
+	w.mu.Lock()
+	r.edge = &edge{res, err}
+	w.mu.Unlock()
+	return res, err
 }
 
 // checkShown checks I23: a caller gets no error while there is time, and no more than fits. It returns the

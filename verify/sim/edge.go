@@ -134,16 +134,10 @@ func (w *edges) play(t *testing.T) {
 	w.planAsks()
 	var calls sync.WaitGroup
 	for _, a := range w.asks {
-		calls.Go(func() {
-			time.Sleep(a.at)
-			w.make(a)
-		})
+		later(&calls, a.at, func() { w.make(a) })
 	}
 	for _, c := range w.edgeChanges() {
-		calls.Go(func() {
-			time.Sleep(c.at)
-			c.do()
-		})
+		later(&calls, c.at, c.do)
 	}
 	time.Sleep(edgeLength + edgePatience + time.Second)
 	w.checkAnswered()
@@ -175,15 +169,15 @@ func (w *edges) begin(do func()) {
 	}
 }
 
-type edgeChange struct {
+type step struct {
 	at time.Duration
 	do func()
 }
 
 // edgeChanges draws redefinitions, many of them while a person reads, and the change of the policy.
-func (w *edges) edgeChanges() []edgeChange {
+func (w *edges) edgeChanges() []step {
 	r := w.dice(forEdges, 1, 0)
-	all := []edgeChange{{w.settings.swapAt, w.swapPolicy}}
+	all := []step{{w.settings.swapAt, w.swapPolicy}}
 	if w.settings.front == overServer {
 		return all
 	}
@@ -196,10 +190,10 @@ func (w *edges) edgeChanges() []edgeChange {
 		revision := []int{0, 2, 2, 3}[r.IntN(4)]
 		tells := revision != 2 || r.IntN(4) > 0
 		at := a.at + span(r, 0, 8*time.Second)
-		all = append(all, edgeChange{at, func() { server.change(tool, revision, tells) }})
+		all = append(all, step{at, func() { server.change(tool, revision, tells) }})
 		if r.IntN(2) == 0 { // and soon once more
 			second := []int{1, 3, 1, 2}[revision]
-			all = append(all, edgeChange{at + span(r, 0, 4*time.Second), func() { server.change(tool, second, true) }})
+			all = append(all, step{at + span(r, 0, 4*time.Second), func() { server.change(tool, second, true) }})
 		}
 		a = w.asks[r.IntN(len(w.asks))]
 	}

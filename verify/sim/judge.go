@@ -51,14 +51,12 @@ func (w *scenario) Resolve(_ context.Context, call middleware.Call) (annotation.
 	case m == plain:
 		return annotation.Annotations{}, false, nil
 	case !w.answers(w.find(call.ID)):
-		return annotation.Annotations{}, true, errSilent
+		return annotation.Annotations{}, true, errors.New("no answer")
 	case m == looks || call.Tool.Server == liar:
 		return annotation.Annotations{ReadOnly: annotation.Yes}, true, nil
 	}
 	return annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.Yes}, true, nil
 }
-
-var errSilent = errors.New("no answer")
 
 // answers reports whether servers answer questions about the call.
 func (w *scenario) answers(r *record) bool { return w.dice(forResolver, uint64(r.n), 0).IntN(6) > 0 }

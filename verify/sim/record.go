@@ -167,6 +167,14 @@ func (j *journal) print(settings any) string {
 	return b.String()
 }
 
+// later does something after a while, as one of a group.
+func later(group *sync.WaitGroup, after time.Duration, do func()) {
+	group.Go(func() {
+		time.Sleep(after)
+		do()
+	})
+}
+
 // dice returns numbers that depend on the seed and the two parts alone, in whatever order.
 func (j *journal) dice(kind, n, m uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(j.seed*0x9e3779b97f4a7c15+kind, n<<20|m))

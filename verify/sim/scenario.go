@@ -93,23 +93,15 @@ func (w *scenario) play(t *testing.T) {
 	}
 	var running sync.WaitGroup
 	for _, turn := range w.turns() {
-		running.Go(func() {
-			time.Sleep(turn[0].at)
-			w.runTurn(turn)
-		})
+		later(&running, turn[0].at, func() { w.runTurn(turn) })
 	}
 	for _, r := range w.order {
-		if r.turn != nil {
-			continue
+		if r.turn == nil {
+			later(&running, r.at, func() { w.run(r) })
 		}
-		running.Go(func() {
-			time.Sleep(r.at)
-			w.run(r)
-		})
 	}
 	for _, c := range w.changes() {
-		running.Go(func() {
-			time.Sleep(c.at)
+		later(&running, c.at, func() {
 			w.mu.Lock()
 			w.say("**", c.text, "")
 			w.mu.Unlock()

@@ -75,8 +75,6 @@ func (e *serverError) Unwrap() error { return e.err }
 
 const codeRateLimited, codeTransport = -32023, -32005
 
-var errLeft = errors.New("connection reset by peer")
-
 func (s *session) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	e, latency := s.w.handOver(ctx, s, params)
 	defer s.w.over(e)
@@ -95,7 +93,7 @@ func (s *session) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mc
 		return fail(&jsonrpc.Error{Code: codeRateLimited, Message: "too many", Data: s.w.retryAfter(ctx, e)})
 	case failed, dropped:
 		if e.n%2 == 0 {
-			return fail(errLeft)
+			return fail(errors.New("connection reset by peer"))
 		}
 		return fail(&jsonrpc.Error{Code: codeTransport, Message: "bad gateway"})
 	case invalid:

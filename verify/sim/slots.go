@@ -74,13 +74,13 @@ func (w *scenario) assemble(t *testing.T) {
 	}
 	jitter := func() float64 { return w.dice(forBackoff, uint64(w.now()), 0).Float64() } // of the instant, so that a replay draws the same
 	outer, inner := chain.Standard{}, chain.Standard{
-		Outermost:  []middleware.Middleware{w.outermost},
+		Outermost:  []middleware.Middleware{wrap(w.outermost)},
 		Infer:      infer.New(infer.Options{}),
-		PerCall:    []middleware.Middleware{w.perCall, w.atCache},
+		PerCall:    []middleware.Middleware{wrap(w.perCall), wrap(w.atCache)},
 		Cache:      cache.New(w.memory()),
 		Retry:      retry.New(retry.Options{Attempts: s.attempts, First: 500 * time.Millisecond, Rand: jitter}),
 		RateLimit:  ratelimit.New(ratelimit.Options{PerMinute: s.perMinute, Burst: s.burst}),
-		PerAttempt: []middleware.Middleware{w.atLimit, w.perAttempt, w.atExecutor},
+		PerAttempt: []middleware.Middleware{wrap(w.atLimit), wrap(w.perAttempt), wrap(w.atExecutor)},
 		Timeout:    timeout.New(timeout.Options{Default: attemptTimeout}),
 	}
 	outermost := &outer
@@ -117,7 +117,7 @@ func (w *scenario) assemble(t *testing.T) {
 	if s.shown {
 		outermost.Output = output.New(output.Options{Limit: shownLimit})
 		outermost.Outermost = append([]middleware.Middleware{}, outermost.Outermost...)
-		outermost.Output = chain.New(outermost.Output, w.atEdge).Then
+		outermost.Output = chain.New(outermost.Output, wrap(w.atEdge)).Then
 	}
 	w.caller = w.nest(outer, inner, w.tools)
 	w.narrow = w.caller

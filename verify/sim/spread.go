@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/verify/world"
@@ -74,7 +75,7 @@ func (s *spread) play(t *testing.T) {
 	for i := range replicas {
 		replicas[i] = s.replica()
 	}
-	var calls []func() // all are planned before one begins, since calls use the dice too
+	var calls []step // all are planned before one begins, since calls use the dice too
 	for i := range spreadCalls {
 		at, id := time.Duration(s.chance.IntN(3000))*time.Millisecond+time.Duration(i), strconv.Itoa(i)
 		name, item := "get", strconv.Itoa(s.chance.IntN(spreadItems))
@@ -88,14 +89,11 @@ func (s *spread) play(t *testing.T) {
 		if s.chance.IntN(8) == 0 && !s.quiet {
 			deadline = time.Duration(1+s.chance.IntN(200)) * time.Millisecond
 		}
-		calls = append(calls, func() {
-			time.Sleep(at)
-			s.call(replicas[i%spreadReplicas], name, id, item, deadline)
-		})
+		calls = append(calls, step{at, func() { s.call(replicas[i%spreadReplicas], name, id, item, deadline) }})
 	}
 	var running sync.WaitGroup
 	for _, call := range calls {
-		running.Go(call)
+		later(&running, call.at, call.do)
 	}
 	running.Wait()
 	s.engine.rest()
@@ -169,3 +167,164 @@ func (s *spread) execute(_ context.Context, call middleware.Call) (*mcp.CallTool
 	}
 	return world.Result(version), nil
 }
+
+const (
+	opTimeout = 100 * time.Millisecond // of one operation
+	settling  = 300 * time.Millisecond // after an outage the cache is not used
+)
+
+var errLost = errors.New("sim: the engine gave no answer")
+
+// An engine is the embedded stores behind a network that delays, loses and is away for a while. If
+// the end of a write is lost, it is sent later; until then the cache is not used, as in contrib/redis.
+type engine struct {
+	approvals.Store
+
+	memory  *cache.Memory
+	limiter *ratelimit.Memory
+	lossy   bool
+	away    outage
+	silence time.Duration // before it gives no answer
+
+	mu   sync.Mutex
+	dice *rand.Rand
+	owed []cache.Write
+	well bool // nothing is lost from then on
+}
+
+type outage struct{ from, to time.Time }
+
+func (o outage) has(t time.Time) bool { return !t.Before(o.from) && t.Before(o.to) }
+
+func newEngine(dice *rand.Rand, well bool) *engine {
+	e := &engine{Store: approvals.NewMemory(), memory: cache.NewMemory(), limiter: ratelimit.NewMemory(), dice: dice, well: well, silence: opTimeout / 2}
+	if !well {
+		e.lossy = dice.IntN(2) == 0
+		if dice.IntN(2) == 0 {
+			from := time.Now().Add(time.Duration(dice.IntN(2000)) * time.Millisecond)
+			e.away = outage{from, from.Add(time.Duration(200+dice.IntN(1000)) * time.Millisecond)}
+		}
+	}
+	return e
+}
+
+func (e *engine) rest() {
+	time.Sleep(10 * time.Second)
+	e.mu.Lock()
+	e.well = true
+	e.mu.Unlock()
+	e.pay()
+}
+
+// believed reports whether the engine may serve cached results.
+func (e *engine) believed(now time.Time) bool {
+	if (outage{e.away.from, e.away.to.Add(settling)}).has(now) {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.owed) == 0
+}
+
+// do carries an operation over the network.
+func (e *engine) do(ctx context.Context, operation func() error) error {
+	e.mu.Lock()
+	there, back := time.Duration(e.dice.IntN(10))*time.Millisecond, time.Duration(e.dice.IntN(10))*time.Millisecond
+	loses := e.lossy && !e.well && e.dice.IntN(12) == 0
+	before := e.dice.IntN(2) == 0
+	e.mu.Unlock()
+	if err := world.Wait(ctx, there); err != nil {
+		return err
+	}
+	if e.away.has(time.Now()) || loses && before {
+		return errors.Join(world.Wait(ctx, e.silence), errLost)
+	}
+	err := operation()
+	if loses {
+		return errors.Join(world.Wait(ctx, e.silence), errLost)
+	}
+	return errors.Join(err, world.Wait(ctx, back))
+}
+
+// pay sends the ends that could not be sent before.
+func (e *engine) pay() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, w := range e.owed {
+		_, _ = e.memory.End(context.Background(), w)
+	}
+	e.owed = nil
+}
+
+func (e *engine) Add(ctx context.Context, a approvals.Approval) error {
+	return e.do(ctx, func() error { return e.Store.Add(ctx, a) })
+}
+
+func (e *engine) Advance(ctx context.Context, id string, change approvals.Change) error {
+	return e.do(ctx, func() error { return e.Store.Advance(ctx, id, change) })
+}
+
+type lossyMemory engine
+
+func (m *lossyMemory) Look(ctx context.Context, q cache.Question) (found cache.Found, err error) {
+	e := (*engine)(m)
+	err = e.do(ctx, func() (err error) {
+		if !e.believed(time.Now()) {
+			return nil
+		}
+		found, err = e.memory.Look(ctx, q)
+		return err
+	})
+	if err != nil { // another caller takes over the lead that was lost
+		e.memory.Drop(ctx, q, found.Ticket)
+		return cache.Found{}, err
+	}
+	return found, nil
+}
+
+func (m *lossyMemory) Keep(ctx context.Context, q cache.Question, ticket string, value []byte, ttl time.Duration) error {
+	e := (*engine)(m)
+	err := e.do(ctx, func() error { return e.memory.Keep(ctx, q, ticket, value, ttl) })
+	if err != nil {
+		e.memory.Drop(ctx, q, ticket)
+	}
+	return err
+}
+
+func (m *lossyMemory) Drop(ctx context.Context, q cache.Question, ticket string) {
+	m.memory.Drop(ctx, q, ticket)
+}
+
+func (m *lossyMemory) Begin(ctx context.Context, w cache.Write) error {
+	e := (*engine)(m)
+	return e.do(ctx, func() error { return e.memory.Begin(ctx, w) })
+}
+
+// End owes what it cannot send, and serves no cached result until then.
+func (m *lossyMemory) End(ctx context.Context, w cache.Write) (ticket string, err error) {
+	e := (*engine)(m)
+	e.mu.Lock()
+	e.owed = append(e.owed, w)
+	e.mu.Unlock()
+	err = e.do(ctx, func() (err error) {
+		ticket, err = e.memory.End(ctx, w)
+		return err
+	})
+	if !e.away.has(time.Now()) {
+		e.pay()
+	}
+	return ticket, err
+}
+
+type lossyLimiter engine
+
+func (l *lossyLimiter) Take(ctx context.Context, w ratelimit.Waiter) (wait time.Duration, err error) {
+	e := (*engine)(l)
+	err = e.do(ctx, func() (err error) {
+		wait, err = e.limiter.Take(ctx, w)
+		return err
+	})
+	return wait, err
+}
+
+func (l *lossyLimiter) Leave(ctx context.Context, w ratelimit.Waiter) { l.limiter.Leave(ctx, w) }

@@ -21,13 +21,11 @@ func main() {
 	flag.Parse()
 	all := func(string, string) (bool, error) { return true, nil }
 	testing.Main(all, []testing.InternalTest{{Name: "workload", F: func(t *testing.T) {
-		synctest.Test(t, func(*testing.T) { show(*seed) })
+		synctest.Test(t, func(*testing.T) {
+			fmt.Printf("\nseed %d\n%s", *seed, table(outcomes(*seed, false)))
+			fmt.Printf("\nwith quotas of 12, 8, 3 and 3 calls a second\n%s", table(outcomes(*seed, true)))
+		})
 	}}}, nil, nil)
-}
-
-func show(seed uint64) {
-	fmt.Printf("\nseed %d\n%s", seed, table(outcomes(seed, false)))
-	fmt.Printf("\nwith quotas of 12, 8, 3 and 3 calls a second\n%s", table(outcomes(seed, true)))
 }
 
 func outcomes(seed uint64, tight bool) []tally {

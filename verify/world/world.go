@@ -79,10 +79,8 @@ func (f *Fault) RetryAfter() time.Duration { return f.After }
 
 // Wait waits for as long as something takes, or returns the error of a context that ends.
 func Wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/reach"
+	"github.com/fairlead-go/fairlead/contrib/otel"
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/doubt"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -27,6 +28,12 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/inbox"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/spf13/cobra"
+	global "go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/trace"
 )
 
 type proxyFlags struct {
@@ -280,4 +287,34 @@ func (o *proxyFlags) targets(words []string, dash int) ([]proxy.Server, error) {
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+const telemetryPatience = 5 * time.Second
+
+// telemetry exports spans and metrics by OTLP over HTTP, as OpenTelemetry's environment variables
+// configure it; nil without an endpoint. End exports what is left.
+func telemetry(ctx context.Context, log *slog.Logger) (t proxy.Telemetry, end func() error, err error) {
+	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
+	if os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv(endpoint) == "" {
+		return nil, func() error { return nil }, nil
+	}
+	global.SetErrorHandler(global.ErrorHandlerFunc(func(err error) {
+		log.WarnContext(ctx, "telemetry: "+err.Error())
+	}))
+	spans, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", endpoint, err)
+	}
+	metrics, err := otlpmetrichttp.New(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", endpoint, err)
+	}
+	tracers := trace.NewTracerProvider(trace.WithBatcher(spans))
+	meters := metric.NewMeterProvider(metric.WithReader(metric.NewPeriodicReader(metrics)))
+	t = otel.New(otel.Options{TracerProvider: tracers, MeterProvider: meters, Propagator: propagation.TraceContext{}})
+	return t, func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), telemetryPatience)
+		defer cancel()
+		return errors.Join(tracers.Shutdown(ctx), meters.Shutdown(ctx))
+	}, nil
 }

@@ -106,7 +106,7 @@ func (r *Record) add(line []byte) error {
 		if got.Definition == "" {
 			got.Definition = begun.Definition
 		}
-		if unlisted(got.Record) {
+		if got.Tool == "" || refusedBy(got.Record) == "proxy" { // which knew no such tool: the caller chose its name
 			r.unlisted++
 			return nil
 		}
@@ -117,9 +117,6 @@ func (r *Record) add(line []byte) error {
 	}
 	return nil
 }
-
-// unlisted reports whether the proxy refused a call because it knew no such tool: the caller chose its name.
-func unlisted(r audit.Record) bool { return r.Tool == "" || refusedBy(r) == "proxy" }
 
 func refusedBy(r audit.Record) string {
 	for _, d := range r.Decisions {

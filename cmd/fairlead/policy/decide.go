@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
@@ -83,14 +84,8 @@ func (p *Policy) Denied(t *middleware.Tool) *Rule {
 	return nil
 }
 
-// A catalogue is what takes a host's word.
-type catalogue interface {
-	Override(id, tool string, a annotation.Annotations) error
-	OverrideMatching(pattern string, a annotation.Annotations) (matched []string, err error)
-}
-
-// Apply sets the policy's annotations of tools in a catalogue.
-func (p *Policy) Apply(c catalogue) error {
+// Apply sets the policy's annotations of tools in a catalog.
+func (p *Policy) Apply(c *catalog.Catalog) error {
 	for _, o := range p.Tools {
 		var err error
 		if o.Tool.Exact() {

@@ -166,14 +166,14 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 // A lineWriter writes messages in order, so that a sender need not wait for a slow reader.
 type lineWriter struct {
-	lines chan []byte
-	done  <-chan struct{} // closed when nothing is written any more
-	stop  context.CancelFunc
+	lines   chan []byte
+	writing context.Context // done when nothing is written any more
+	stop    context.CancelFunc
 }
 
 func newLineWriter(out io.Writer) *lineWriter {
-	writing, stop := context.WithCancel(context.Background())
-	w := &lineWriter{lines: make(chan []byte, 256), done: writing.Done(), stop: stop}
+	w := &lineWriter{lines: make(chan []byte, 256)}
+	w.writing, w.stop = context.WithCancel(context.Background())
 	go func() {
 		var all []byte
 		for {
@@ -192,7 +192,7 @@ func newLineWriter(out io.Writer) *lineWriter {
 				if cap(all) > 16*writeTogether {
 					all = nil
 				}
-			case <-w.done:
+			case <-w.writing.Done():
 				return
 			}
 		}
@@ -208,10 +208,10 @@ func (w *lineWriter) finish(ctx context.Context) {
 	select {
 	case w.lines <- nil:
 		select {
-		case <-w.done:
+		case <-w.writing.Done():
 		case <-ctx.Done():
 		}
-	case <-w.done:
+	case <-w.writing.Done():
 	case <-ctx.Done():
 	}
 }
@@ -220,15 +220,13 @@ var errStopped = errors.New("the connection is closed")
 
 // send hands a message to the writer. With an error it was not sent.
 func (w *lineWriter) send(ctx context.Context, m *message) error {
-	select {
-	case <-w.done:
+	if w.writing.Err() != nil {
 		return notSent(errStopped)
-	default:
 	}
 	select {
 	case w.lines <- m.encode():
 		return nil
-	case <-w.done:
+	case <-w.writing.Done():
 		return notSent(errStopped)
 	case <-ctx.Done():
 		return notSent(context.Cause(ctx))

@@ -104,8 +104,7 @@ func (s *session) greetings(ctx context.Context, m *message) ([]json.RawMessage,
 	for i := range all {
 		all[i] = greeting{of: i, err: errLate}
 	}
-	patience := time.NewTimer(s.proxy.late)
-	defer patience.Stop()
+	patience := time.After(s.proxy.late)
 	there, refused, open := 0, 0, len(all)
 	for late := false; open > 0 && (!late || there+refused == 0); {
 		select {
@@ -116,7 +115,7 @@ func (s *session) greetings(ctx context.Context, m *message) ([]json.RawMessage,
 			} else if _, said := errors.AsType[*jsonrpc.Error](g.err); said {
 				refused++
 			}
-		case <-patience.C:
+		case <-patience:
 			late = true
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -85,10 +87,7 @@ func (p *Proxy) newFront() *front {
 func (f *front) close() {
 	f.mu.Lock()
 	f.closed = true
-	all := []*httpSession{}
-	for _, h := range f.sessions {
-		all = append(all, h)
-	}
+	all := slices.Collect(maps.Values(f.sessions))
 	if f.shared != nil {
 		all = append(all, f.shared)
 	}

@@ -122,8 +122,7 @@ func (t *tools) run(now *set, s *server, l *listing, about string) {
 // not at all, as long as another is there.
 func (t *tools) wait(ctx context.Context, under []*listing) []error {
 	several := len(under) > 1
-	patience := time.NewTimer(t.session.proxy.late)
-	defer patience.Stop()
+	patience := time.After(t.session.proxy.late)
 	patient := true
 	for {
 		t.mu.Lock()
@@ -147,7 +146,7 @@ func (t *tools) wait(ctx context.Context, under []*listing) []error {
 		t.mu.Unlock()
 		select {
 		case <-ended:
-		case <-patience.C:
+		case <-patience:
 			patient = false
 		case <-ctx.Done():
 		}

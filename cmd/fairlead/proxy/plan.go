@@ -240,13 +240,10 @@ func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string) (string, 
 	b.WriteString(tool.Explain())
 	b.WriteString(plan.policy.Explain(tool))
 	will := plan.would(tool)
-	switch err := plan.refusing()(tool); {
-	case err != nil:
+	if _, shown := set.shown.Lookup(tool.Server, tool.Name()); plan.refusing()(tool) != nil {
 		will = "refuse"
-	default:
-		if _, shown := set.shown.Lookup(tool.Server, tool.Name()); !shown {
-			will = "refuse, the scopes do not cover it"
-		}
+	} else if !shown {
+		will = "refuse, the scopes do not cover it"
 	}
 	fmt.Fprintf(&b, "  will: %s\n", will)
 	return b.String(), nil

@@ -64,7 +64,7 @@ func NewTrial(p *policy.Policy, calls []audit.Record) (*Trial, error) {
 		Audit: audit.SinkFunc(func(context.Context, audit.Record) error { return nil }),
 		Confirm: hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 			t.fate = Asked
-			return hitl.Decision{}, errTried
+			return hitl.Decision{}, errors.New("proxy: the call was only tried")
 		}),
 	})
 	if err != nil {
@@ -86,8 +86,6 @@ func NewTrial(p *policy.Policy, calls []audit.Record) (*Trial, error) {
 	}
 	return t, nil
 }
-
-var errTried = errors.New("proxy: the call was only tried")
 
 // class is the recorded class of a call. It is Unknown if it followed from a rule over arguments, unless the policy
 // has one too, and the arguments to apply it to are not recorded.

@@ -120,7 +120,7 @@ type Webhook struct {
 // base64, or not if it is empty. An address that is neither https nor loopback is an error.
 func NewWebhook(address, key string) (*Webhook, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback()) {
 		return nil, fmt.Errorf("the address has to begin with https://, or http:// on this machine") // it may hold a secret
 	}
 	h := &Webhook{address: address, client: &http.Client{
@@ -133,11 +133,6 @@ func NewWebhook(address, key string) (*Webhook, error) {
 	}
 	h.host, _ = os.Hostname() // without it the text names no machine
 	return h, nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // send posts what a person needs to find the question: no argument, and no link, which lets in.

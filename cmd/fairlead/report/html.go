@@ -31,33 +31,20 @@ var (
 
 // HTML writes the report as a page in one file, which asks for nothing from anywhere.
 func (r *Report) HTML(w io.Writer, at time.Time) error {
-	p := pageData{
-		Policy:  policy(),
-		Style:   template.CSS(style), //nolint:gosec // both are files of ours
-		Script:  template.JS(script), //nolint:gosec // see above
-		At:      at.UTC().Format("2006-01-02 15:04 UTC"),
-		Stamp:   at.UTC().Format(time.RFC3339),
-		Servers: r.Servers,
-		Several: len(r.Servers) > 1,
-		Classes: r.classes(),
-		Tools:   slices.Clone(r.Tools),
-	}
-	p.Findings, p.Known = r.grouped()
-	slices.SortStableFunc(p.Tools, func(a, b Tool) int { return cmp.Compare(rank(a), rank(b)) })
-	return page.Execute(w, p)
-}
-
-type pageData struct {
-	Policy    string
-	Style     template.CSS
-	Script    template.JS
-	At, Stamp string
-	Servers   []Server
-	Several   bool
-	Classes   string
-	Tools     []Tool
-	Findings  []*group
-	Known     int
+	findings, known := r.grouped()
+	return page.Execute(w, map[string]any{
+		"Policy":   policy(),
+		"Style":    template.CSS(style), //nolint:gosec // both are files of ours
+		"Script":   template.JS(script), //nolint:gosec // see above
+		"At":       at.UTC().Format("2006-01-02 15:04 UTC"),
+		"Stamp":    at.UTC().Format(time.RFC3339),
+		"Servers":  r.Servers,
+		"Several":  len(r.Servers) > 1,
+		"Classes":  r.classes(),
+		"Tools":    slices.SortedStableFunc(slices.Values(r.Tools), func(a, b Tool) int { return cmp.Compare(rank(a), rank(b)) }),
+		"Findings": findings,
+		"Known":    known,
+	})
 }
 
 func rank(t Tool) int {
