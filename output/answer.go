@@ -220,9 +220,7 @@ func (a *answer) structuredContent() any {
 		return raw
 	}
 	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return raw
-	}
+	_ = json.Unmarshal(raw, &v)
 	return v
 }
 
