@@ -76,9 +76,6 @@ func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult,
 		}
 		return nil, withheld(a.call.Tool, "is not what its output schema promises", err)
 	}
-	if !a.rewrite && !a.isCut && !moved {
-		return a.res, nil
-	}
 	return a.result(), nil
 }
 
@@ -223,9 +220,7 @@ func (a *answer) structuredContent() any {
 		return raw
 	}
 	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return raw
-	}
+	_ = json.Unmarshal(raw, &v)
 	return v
 }
 

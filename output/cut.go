@@ -343,7 +343,7 @@ func (p *page) skips() bool { return p != nil && p.Skip > 0 }
 
 func (p *page) leaveOut(v any) any {
 	rows, ok := p.list(v)
-	if !ok || !p.skips() {
+	if !ok {
 		return v
 	}
 	p.from = min(p.Skip, len(rows))
@@ -355,11 +355,7 @@ func (p *page) after(kept int) any {
 	if p.offset != "" {
 		return json.Number(strconv.Itoa(p.start + kept))
 	}
-	raw, err := json.Marshal(position{p.Token, p.from + kept})
-	if err != nil {
-		panic("output: " + err.Error()) // the token was decoded from JSON
-	}
-	return cursorPrefix + base64.RawURLEncoding.EncodeToString(raw)
+	return cursorPrefix + base64.RawURLEncoding.EncodeToString([]byte(jsontree.Encode(position{p.Token, p.from + kept})))
 }
 
 // reserve makes room in the document for the next page. Restore puts next there, or the earlier value if it is nil.

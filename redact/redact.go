@@ -76,11 +76,7 @@ func (r *Redactor) json(raw []byte, at *schema.Shape) json.RawMessage {
 	r.looking = true
 	r.walk(v, at, level{})
 	r.looking = false
-	clean, err := json.Marshal(r.walk(v, at, level{}))
-	if err != nil {
-		return quoted(Mark)
-	}
-	return clean
+	return json.RawMessage(jsontree.Encode(r.walk(v, at, level{})))
 }
 
 // Text returns a text without its secrets.
@@ -144,9 +140,7 @@ func (r *Redactor) text(s string, at *schema.Shape, l level) string {
 			if l.nested++; l.nested > maxNested {
 				return Mark
 			}
-			if clean, err := json.Marshal(r.walk(v, at.Content(), l)); err == nil {
-				return string(clean)
-			}
+			return jsontree.Encode(r.walk(v, at.Content(), l))
 		}
 	}
 	if !r.looking {

@@ -108,16 +108,11 @@ const (
 )
 
 func (s *state) find(q *Query) []int32 {
-	var found []int32
+	scores := slices.Repeat([]float64{1}, len(s.tools))
 	if q.Text != "" {
-		found = ranked(s.scores(q.Text), func(at int32) bool { return q.holds(s.tools[at]) })
-	} else {
-		for at, t := range s.tools {
-			if q.holds(t) {
-				found = append(found, int32(at))
-			}
-		}
+		scores = s.scores(q.Text)
 	}
+	found := ranked(scores, func(at int32) bool { return q.holds(s.tools[at]) })
 	if q.Sort != ByRelevance {
 		slices.Sort(found) // as listed
 	}

@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 )
 
 // RoundTripper returns a round tripper under which results are looked at.
@@ -104,23 +107,29 @@ func (b *body) whole() ([]byte, error) {
 	return b.message(raw), io.EOF
 }
 
+// line reads a line, or at least maxBody bytes of one.
+func (b *body) line() (line []byte, err error) {
+	for {
+		part, err := b.in.ReadSlice('\n')
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) || len(line) > maxBody {
+			return line, err
+		}
+	}
+}
+
 func (b *body) event() ([]byte, error) {
 	var event, data, rest []byte
 	for {
-		line, err := b.in.ReadSlice('\n')
-		event = append(event, line...)
-		switch {
-		case len(event) > maxBody:
+		line, err := b.line()
+		if event = append(event, line...); len(event) > maxBody {
 			return nil, b.tooLong()
-		case err == bufio.ErrBufferFull: //nolint:errorlint // it is documented to be this one
-			continue
 		}
-		start := bytes.LastIndexByte(bytes.TrimSuffix(event, []byte("\n")), '\n') + 1
-		whole := bytes.TrimRight(event[start:], "\r\n")
+		whole := bytes.TrimRight(line, "\r\n")
 		if value, ok := bytes.CutPrefix(whole, []byte("data:")); ok {
 			data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
 		} else {
-			rest = append(rest, event[start:]...)
+			rest = append(rest, line...)
 		}
 		if len(whole) > 0 && err == nil {
 			continue
@@ -144,9 +153,5 @@ func (b *body) message(raw []byte) []byte {
 		return raw
 	}
 	m["result"] = result
-	out, err := json.Marshal(m)
-	if err != nil {
-		return raw
-	}
-	return out
+	return []byte(jsontree.Encode(m))
 }

@@ -28,17 +28,12 @@ func readable(t mcp.Transport) mcp.Transport {
 
 func lines(r io.Reader, c io.Closer) io.ReadCloser {
 	b := &body{Closer: c, in: bufio.NewReader(r)}
-	b.next = func() (line []byte, err error) {
-		for {
-			part, err := b.in.ReadSlice('\n')
-			line = append(line, part...)
-			switch {
-			case !errors.Is(err, bufio.ErrBufferFull):
-				return Shallow(line), err
-			case len(line) > maxBody: // the SDK refuses it
-				return line, nil
-			}
+	b.next = func() ([]byte, error) {
+		line, err := b.line()
+		if errors.Is(err, bufio.ErrBufferFull) { // the SDK refuses it
+			return line, nil
 		}
+		return Shallow(line), err
 	}
 	return b
 }

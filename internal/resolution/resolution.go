@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -82,18 +83,8 @@ func markTools(raw json.RawMessage) json.RawMessage {
 	if !changed {
 		return raw
 	}
-	var err error
-	if list["tools"], err = json.Marshal(tools); err != nil {
-		return raw
-	}
-	return written(list, raw)
-}
-
-func written(v any, raw json.RawMessage) json.RawMessage {
-	if out, err := json.Marshal(v); err == nil {
-		return out
-	}
-	return raw
+	list["tools"] = json.RawMessage(jsontree.Encode(tools))
+	return json.RawMessage(jsontree.Encode(list))
 }
 
 func edit(raw json.RawMessage, change func(map[string]any) bool) json.RawMessage {
@@ -103,7 +94,7 @@ func edit(raw json.RawMessage, change func(map[string]any) bool) json.RawMessage
 	if d.Decode(&o) != nil || !change(o) {
 		return raw
 	}
-	return written(o, raw)
+	return json.RawMessage(jsontree.Encode(o))
 }
 
 // copyMark writes the mark, if it is true, to a member of into. It keeps a member that is not an object.
@@ -303,9 +294,7 @@ func (a *Answer) Read(f Form, tool string) (annotation.Annotations, error) {
 		return nothing, err
 	}
 	var result map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &result); err != nil {
-		return nothing, err
-	}
+	_ = json.Unmarshal(raw, &result)
 	if kind, err := member[string](result, "resultType", "text"); err != nil || kind != "" && kind != "complete" {
 		return nothing, fmt.Errorf("its resultType is %.40s and not complete", result["resultType"])
 	}

@@ -203,9 +203,7 @@ func Decode(value []byte) (res *mcp.CallToolResult, at time.Time, ok bool) {
 		var raw struct {
 			StructuredContent json.RawMessage `json:"structuredContent"`
 		}
-		if json.Unmarshal(value[valueHead:], &raw) != nil {
-			return nil, at, false
-		}
+		_ = json.Unmarshal(value[valueHead:], &raw)
 		res.StructuredContent = raw.StructuredContent
 	}
 	return res, at, true

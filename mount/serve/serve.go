@@ -197,9 +197,7 @@ func asked(r *mcp.CallToolRequest, res *mcp.CallToolResult, err error) (*mcp.Cal
 		return res, err
 	}
 	question := new(mcp.CallToolResult)
-	if err := json.Unmarshal([]byte(`{"content":[],"resultType":"input_required"}`), question); err != nil {
-		return nil, err
-	}
+	_ = json.Unmarshal([]byte(`{"content":[],"resultType":"input_required"}`), question)
 	question.InputRequests, question.RequestState = requests, state
 	return question, nil
 }

@@ -144,9 +144,7 @@ func idsIn(object []byte, member string) ([]string, error) {
 		return nil, err
 	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(form, &members); err != nil {
-		return nil, err
-	}
+	_ = json.Unmarshal(form, &members)
 	for other := range members { // many servers ignore the case
 		if other != member && strings.EqualFold(other, member) {
 			return nil, fmt.Errorf("%q stands there in another case", member)
@@ -158,9 +156,7 @@ func idsIn(object []byte, member string) ([]string, error) {
 	}
 	list := []json.RawMessage{value}
 	if value[0] == '[' {
-		if err := json.Unmarshal(value, &list); err != nil {
-			return nil, err
-		}
+		_ = json.Unmarshal(value, &list)
 	}
 	var ids []string
 	for _, v := range list {
