@@ -125,7 +125,7 @@ func stated(evidence, by []Evidence, name Field) []Evidence {
 	return evidence
 }
 
-// Without returns a copy in which the named fields are unset.
+// Without returns a copy without the named fields.
 func (a Annotations) Without(names ...Field) Annotations {
 	for i := range fields {
 		if slices.Contains(names, fields[i].name) {
@@ -139,7 +139,7 @@ func (a Annotations) Without(names ...Field) Annotations {
 // A Field names one field of [Annotations] as it is written in JSON.
 type Field string
 
-// The fields, in the order in which they are explained.
+// The fields, in the order of their explanation.
 const (
 	ReadOnlyHint         Field = "readOnlyHint"
 	DestructiveHint      Field = "destructiveHint"

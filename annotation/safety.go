@@ -141,7 +141,7 @@ func (a Annotations) ConfirmationMessage(description string) string {
 	case Moderate:
 		return "About to " + cmp.Or(text, "change something") + ". OK?"
 	case Unknown:
-		return ask("Nobody knows what this action changes.")
+		return ask("It is unknown what this action changes.")
 	}
 	if a.ReadOnly == Yes && a.Destructive != Yes {
 		return ask("This action needs your confirmation.")

@@ -182,7 +182,7 @@ func declared(t *mcp.Tool, plain Annotations, said bool) (Annotations, error) {
 	extra, err := Parse(raw)
 	// Hints under our key keep absent apart from false, so they replace the plain ones, but not to the milder side.
 	if said && extra.ReadOnly|extra.Destructive|extra.Idempotent|extra.OpenWorld != Unset {
-		// A server of ours writes a yes in both places, so a plain no speaks against it.
+		// A server of ours writes true in both places, so a plain false contradicts it.
 		if extra.ReadOnly == Yes && plain.ReadOnly == No {
 			extra.ReadOnly = No
 		}

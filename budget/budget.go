@@ -47,7 +47,7 @@ type Limit struct {
 	Calls int
 	// Cost is the sum of the tools' cost hints; a tool that has none costs nothing.
 	Cost float64
-	// Time is the sum of how long calls took, without the time in which a person thinks. A call is not begun when
+	// Time is the sum of how long calls took, without the time that a person takes. A call is not begun when
 	// it is used up, and not broken off.
 	Time time.Duration
 }

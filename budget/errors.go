@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// ErrStopped is in the tree of every error by which this package stops a call.
+// ErrStopped is in the tree of every error that stops a call in this package.
 var ErrStopped = errors.New("budget: stopped")
 
 // A Reason names what was used up.

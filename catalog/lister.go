@@ -33,7 +33,7 @@ type lister struct {
 	reader  *listing.Reader
 	refresh func(context.Context) error // lists it by itself
 
-	announced, read atomic.Int64 // changes of which the server gave notice, and those that the list has
+	announced, read atomic.Int64 // changes that the server announced, and those that the list has
 
 	asked, taken int           // how many lists were asked for, and which of them counts
 	fresh        time.Duration // how long a list is, 0 if the server does not say

@@ -85,7 +85,7 @@ func Recover() middleware.Middleware {
 // A PanicError is a panic further in. Its text does not repeat the value; Value and Stack are for the log.
 type PanicError = fault.PanicError
 
-// ErrRefused is in the tree of every error by which a guard refused a call.
+// ErrRefused is in the tree of every error of a guard that refused a call.
 var ErrRefused = guard.ErrRefused
 
 // Guard returns the executor behind a guard, which a catalog and package mount have already and which

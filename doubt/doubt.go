@@ -252,7 +252,7 @@ func note(ctx context.Context, log *slog.Logger, what string, e *entry, why stri
 	log.LogAttrs(ctx, slog.LevelInfo, "doubt: "+what, e.attrs()...)
 }
 
-// ErrHeld is in the tree of every error by which this package holds a call.
+// ErrHeld is in the tree of every error that holds a call in this package.
 var ErrHeld = errors.New("doubt: held")
 
 // A HeldError reports that a call was not made, since an earlier one with the same effect

@@ -212,7 +212,7 @@ func (r *result) read(res *mcp.CallToolResult, err error) string {
 	return strings.Join(parts, "\n")
 }
 
-// ClaimKey is the member of _meta in which a result states what it is: an object with untrusted and sensitive.
+// ClaimKey is the member of _meta where a result states what it is: an object with untrusted and sensitive.
 const ClaimKey = "io.modelcontextprotocol/trust-annotations"
 
 // Claim states on a result, or on a block of it, that its text is of strangers, or not for everybody. It returns

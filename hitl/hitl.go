@@ -1,5 +1,5 @@
 // Package hitl asks a person before a call that needs one: human in the loop.
-// Whatever is not a clear yes is a no.
+// Anything but a clear approval is a denial.
 package hitl
 
 import (
@@ -67,12 +67,12 @@ func DangerouslyApproveEveryCallWithoutAsking() Confirmer {
 	})
 }
 
-// A Request is what a person is asked about. What stands in Tool.Definition is
-// the server's text: escape it before you show it.
+// A Request is what a person is asked about. Tool.Definition has
+// the server's texts: escape them before you show it.
 type Request struct {
 	ID        string           // the question's own, under which the store keeps it
 	Tool      *middleware.Tool // class and evidence: Tool.Explain()
-	Arguments json.RawMessage  // the exact bytes that will be sent after a yes
+	Arguments json.RawMessage  // the exact bytes that will be sent after an approval
 	// Extra is what the call sends beside its arguments, nil for nothing: a JSON object with
 	// what it has of _meta, inputResponses and requestState. Progress tokens, trace context
 	// and what else belongs to the transport are left out. An approval covers the rest.
@@ -84,7 +84,7 @@ type Request struct {
 	Scope    string    // whose call it is
 	Why      string    // why the call is wanted, by Options.About
 	Undo     string    // how it can be taken back, by Options.About
-	Deadline time.Time // when silence becomes a no, or the caller has gone
+	Deadline time.Time // when silence becomes a denial, or the caller has gone
 	// InDoubt is when a call with the same effect was made that may have happened, zero
 	// for none (package doubt). Caution has it, and nothing is offered to be remembered.
 	InDoubt time.Time
@@ -212,7 +212,7 @@ func (r Request) misread() string {
 // A Source is where one argument came from.
 type Source = callstate.Source
 
-// A Verdict is a person's answer. The zero value, and any that is not listed here, is a no.
+// A Verdict is a person's answer. The zero value, and any that is not listed here, is a denial.
 type Verdict uint8
 
 // The verdicts.
@@ -224,13 +224,13 @@ const (
 // A Decision is a person's answer with what belongs to it. The zero value denies.
 type Decision struct {
 	Verdict Verdict
-	// Reason is guidance for the model after a no: what to do instead.
+	// Reason is guidance for the model after a denial: what to do instead.
 	Reason string
 	// Arguments replace those of the call, where the person edited them before saying yes. Nil means as asked.
 	Arguments json.RawMessage
 	// By names the person or the policy, and Via how they were reached, such as "terminal", for the record.
 	By, Via string
-	// Remember is how long a yes stands; the zero value is for this call alone. More
+	// Remember is how long an approval counts; the zero value is for this call alone. More
 	// than the offer's Longest, or what is not listed, is for this call alone too.
 	Remember Remember
 	// Lifetime is how long an approval for always stands, one of Request.Ends; zero, and more than the host's

@@ -18,7 +18,7 @@ import (
 
 // Options are the settings of [New]. The zero value is ready.
 type Options struct {
-	// Timeout is how long a person has; 0 means 30 seconds. Silence is a no.
+	// Timeout is how long a person has; 0 means 30 seconds. Silence is a denial.
 	Timeout time.Duration
 	// Lifetime is how long an approval may wait for its use; 0 means 5 minutes.
 	Lifetime time.Duration
@@ -42,10 +42,10 @@ type Options struct {
 	// Remember is the most that a person may choose: [Session] or [Always]. The zero
 	// value, [Once], means that every call is asked about.
 	Remember Remember
-	// SessionLifetime is how long a yes for the session stands; 0 means 8 hours. It
+	// SessionLifetime is how long an approval for the session counts; 0 means 8 hours. It
 	// ends with what the middleware was applied to, in any case.
 	SessionLifetime time.Duration
-	// AlwaysLifetime is how long a yes for always stands; 0 means 30 days. It ends
+	// AlwaysLifetime is how long an approval for always counts; 0 means 30 days. It ends
 	// with the tool's definition, in any case.
 	AlwaysLifetime time.Duration
 	// Patterns returns what else to offer for being remembered, if it covers the call, within
@@ -64,7 +64,7 @@ type Options struct {
 	// TwoSteps pair tools that make a draft with those that commit it; nil means none.
 	TwoSteps []TwoStep
 	// Store keeps what was asked and what is remembered; nil means a memory of its own
-	// for each application of the middleware. What it cannot write down is a no.
+	// for each application of the middleware. A question that it cannot record is denied.
 	Store Store
 	// Logger gets a line for each question and answer; nil is silent.
 	Logger *slog.Logger
@@ -84,13 +84,13 @@ func (o Options) check() {
 
 // New returns a middleware that asks confirmer before every Dangerous or Unknown call, and hands a yes on to
 // the guard at the executor: good for one execution of exactly this tool with exactly these arguments. Silence,
-// an error, a panic, the zero Decision, a full queue and a store that fails are a no, and the call ends with a
-// [*DeniedError]. A call that already carries such a yes, from a chain further out, is not asked about again.
+// an error, a panic, the zero Decision, a full queue and a store that fails are denials, and the call ends with a
+// [*DeniedError]. A call that already carries such an approval, from a chain further out, is not asked about again.
 //
 // Identical calls that come while a question is open wait for its answer. A no is theirs too, and so is a yes
 // that the person wanted remembered; a plain yes is for one call, and the next of them is asked about.
 //
-// A nil confirmer denies everything that needs a yes. New panics on a negative
+// A nil confirmer denies everything that needs an approval. New panics on a negative
 // number and on a value that has no meaning.
 func New(confirmer Confirmer, o Options) middleware.Middleware {
 	o.check()

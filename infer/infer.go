@@ -3,7 +3,7 @@
 //
 // The evidence is asymmetric. A read verb that leads the name makes a tool Safe, as does, for a name without a
 // verb, the main verb of the description; a verb that adds or changes makes it Moderate; every other word only
-// raises. What is not understood stays Unknown.
+// raises. A tool that is not understood stays Unknown.
 package infer
 
 import (

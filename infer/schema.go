@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-go/fairlead/infer/internal/text"
 )
 
-// Limits on what is looked at of a schema. What lies beyond them gives no cue.
+// Limits on what is looked at of a schema. Anything beyond them gives no cue.
 const (
 	maxSchemaDepth = 6
 	maxSchemaNodes = 20000

@@ -412,7 +412,7 @@ func saved(ws []word, i int) bool {
 	return ws[i-1].is(modal|and|aux) || ws[i-1].mark == text.Comma
 }
 
-// undergone returns what a verb does to its subject after a form of "to be". What is paid may have been before.
+// undergone returns what a verb does to its subject after a form of "to be". A thing that is paid may have been paid before.
 func (w *word) undergone(before string) finding {
 	now := before == "be" || before == "get" || w.base == "deduct" || lookup(w.base).sense&message != 0
 	if w.form != past && w.sense&sweep == 0 || !w.is(take) && !(w.is(out) && now) {

@@ -149,7 +149,7 @@ func facts(err error) string {
 	return text
 }
 
-// withheld returns the error of a call that was made, and of which the model does not see the result.
+// withheld returns the error of a call whose result is withheld from the model.
 func withheld(tool *middleware.Tool, what string, err error) error {
 	told := fmt.Sprintf("%s answered, but its answer %s, so it is withheld.", tool.ModelName(), what)
 	if tool.Safety() != annotation.Safe {

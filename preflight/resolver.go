@@ -94,7 +94,7 @@ var deciding = []annotation.Field{
 	annotation.ReadOnlyHint, annotation.DestructiveHint, annotation.IdempotentHint, annotation.RequiresConfirmation,
 }
 
-// over lays a verdict of the host's over what is known of the tool. What it leaves open is unknown.
+// over lays a verdict of the host's over what is known of the tool. A field that it leaves open is unknown.
 func (v Verdict) over() callstate.Over {
 	layer := hints(v.Annotations)
 	if layer.Safety() == annotation.Unknown {

@@ -385,7 +385,7 @@ func (s *sections) examples(p middleware.Description) string {
 		case refused:
 			example(class, "\"I cannot do that here: NAME is refused in this session. This is what I would have done: …\" (no call)")
 		default:
-			example(class, "\"This will change … and may not be undone. Confirm?\" (wait for the answer; call NAME only after a yes)")
+			example(class, "\"This will change … and may not be undone. Confirm?\" (wait for the answer; call NAME only after the user has agreed)")
 		}
 	}
 	if s.has(annotation.Moderate) {

@@ -190,7 +190,7 @@ func givenUp(ctx context.Context) error {
 	return fault.GivenUp(ctx)
 }
 
-// ErrLimited is in the tree of every error by which this package refuses a call.
+// ErrLimited is in the tree of every error that refuses a call in this package.
 var ErrLimited = errors.New("ratelimit: too many calls")
 
 // A LimitedError reports which call was refused and when there will be room. The call was not sent.

@@ -32,7 +32,7 @@ type Memory struct {
 // A key names a bucket: a tool's, or that of a whole server.
 type key struct{ scope, server, tool string }
 
-// A line is a bucket and those that wait for it, in the order in which they came.
+// A line is a bucket and those that wait for it, in the order of arrival.
 type line struct {
 	*rate.Limiter
 	key       key

@@ -5,7 +5,7 @@
 // calls a minute; 0 means never. Both are token buckets of golang.org/x/time/rate, one for each scope: with n
 // scopes a server sees up to n times its limit.
 //
-// Calls wait in the order in which they came and hold no token: the first takes the token of the tool and of the
+// Calls wait in the order of arrival and hold no token: the first takes the token of the tool and of the
 // server at one instant. So a call that is cancelled or refused has consumed nothing.
 //
 // Put it inside the cache, so that a hit costs no token, inside the confirmation, so that none ages while a

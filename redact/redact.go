@@ -21,7 +21,7 @@ import (
 // Mark replaces what was removed.
 const Mark = "[redacted]"
 
-// Limits on what is looked at. What is beyond is taken out whole.
+// Limits on what is looked at. Anything beyond is taken out whole.
 const (
 	MaxBytes  = 64 << 10 // of one text or value, unless [Redactor.Max] is set
 	maxDepth  = 256      // levels of nesting

@@ -20,7 +20,7 @@ import (
 
 // Rules are how a recording answers. The zero value is the strict one.
 type Rules struct {
-	// Trust believes what the tools declare; false takes it only for what makes a tool a write.
+	// Trust has declared hints count; without it they count only where they make a tool a write.
 	Trust bool
 	// SimulateWrites answers a write that was not recorded with the last recorded result of the tool; false refuses it.
 	SimulateWrites bool
@@ -41,7 +41,7 @@ func (r *Recording) serve(rules Rules, missed func(error)) *mcp.Server {
 		} `json:"_meta"`
 	}
 	about.ServerInfo.Name = "replay"
-	_ = json.Unmarshal(r.server, &about) // it only says what the server is called
+	_ = json.Unmarshal(r.server, &about) // it only has the server's name
 	if about.Meta.ServerInfo.Name != "" {
 		about.ServerInfo = about.Meta.ServerInfo
 	}
@@ -221,7 +221,7 @@ func (p *player) nearest(tool string, asked any) int {
 	return best
 }
 
-// differs says how a call differs from a recorded one.
+// differs describes how a call differs from a recorded one.
 func differs(tool string, c call, asked any) string {
 	asked = tree(new(redact.Redactor).JSON(json.RawMessage(jsontree.Encode(asked)), nil))
 	const most = 3
@@ -232,7 +232,7 @@ func differs(tool string, c call, asked any) string {
 	return fmt.Sprintf("%s was not recorded: it differs in %s", tool, strings.Join(all, ", "))
 }
 
-// differences says where two values differ. A placeholder is no difference.
+// differences lists where two values differ. A placeholder is no difference.
 func differences(recorded, now any, at string) (all []string) {
 	r, _ := recorded.(map[string]any)
 	n, ok := now.(map[string]any)

@@ -96,7 +96,7 @@ func dial(tb testing.TB, client *mcp.Client, transport mcp.Transport) *mcp.Clien
 	return session
 }
 
-// changes says which definitions are others in a later recording.
+// changes lists the definitions that differ in a later recording.
 func (r *Recording) changes(now *Recording) (all []string) {
 	named := func(tools []json.RawMessage) map[string]any {
 		by := make(map[string]any)

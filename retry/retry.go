@@ -144,7 +144,7 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	}
 }
 
-// outcome returns the error of a call whose last attempt ended with err. What an earlier one may have done stays.
+// outcome returns the error of a call whose last attempt ended with err. It keeps the effects that an earlier one may have had.
 func outcome(call middleware.Call, doubt, err error) error {
 	if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err) || middleware.Permanent(err)) {
 		err = fmt.Errorf("%w; and the attempt after that: %v", doubt, err) //nolint:errorlint // its facts must not be read

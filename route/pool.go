@@ -103,7 +103,7 @@ func NewPool(server string, strategy Strategy, replicas ...Replica) *Pool {
 // calling any. The error is a [*NoReplicaError].
 func (p *Pool) Candidates(tool *middleware.Tool) ([]string, error) {
 	if tool == nil {
-		tool = new(middleware.Tool) // of which nothing is known
+		tool = new(middleware.Tool) // an unknown one
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

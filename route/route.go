@@ -285,7 +285,7 @@ func (e *NoReplicaError) Permanent() bool { return e.After == 0 }
 // RetryAfter returns when the first replica may be tried again.
 func (e *NoReplicaError) RetryAfter() time.Duration { return e.After }
 
-// none says of each replica why it may not have the call; the caller holds the mutex.
+// none returns why each replica may not have the call; the caller holds the mutex.
 func (p *Pool) none(tool *middleware.Tool, tried []*member, at time.Time) error {
 	err := &NoReplicaError{Tool: tool}
 	sooner := func(after time.Duration) time.Duration { return min(cmp.Or(err.After, after), after) }

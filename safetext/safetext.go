@@ -257,7 +257,7 @@ func Wrap(text string, columns int) []string {
 	return rows
 }
 
-// fit returns how many of the runes have room in so many columns, one at least. What may take two counts as two.
+// fit returns how many of the runes have room in so many columns, one at least. One that may take two counts as two.
 func fit(runes []rune, columns int) int {
 	for i, r := range runes {
 		if columns--; r >= 0x1100 {

@@ -68,7 +68,7 @@ var approvalCases = []testCase{
 			t.Errorf("%d answers won, want 1", won)
 		}
 	}},
-	{name: "a yes is spent once", run: func(t *testing.T, r replicas) {
+	{name: "an approval is used once", run: func(t *testing.T, r replicas) {
 		must(t, r.a.Approvals.Add(t.Context(), approval("1")))
 		must(t, r.a.Approvals.Advance(t.Context(), "1", yes()))
 		spent := race(t, 16, func(i int) bool {
@@ -78,7 +78,7 @@ var approvalCases = []testCase{
 			t.Errorf("it was spent %d times, want once", spent)
 		}
 	}},
-	{name: "a question whose time is over takes no yes, and a yes whose time is over is not spent", run: func(t *testing.T, r replicas) {
+	{name: "a question whose time is over takes no approval, and an expired approval is not used", run: func(t *testing.T, r replicas) {
 		ctx, asked, approved, stands := t.Context(), approval("1"), yes(), standing("1", "pay")
 		asked.Until = time.Now().Add(soon)
 		approved.Until, stands.Until = asked.Until, asked.Until
@@ -104,11 +104,11 @@ var approvalCases = []testCase{
 		without.Pattern = nil
 		must(t, r.a.Approvals.Add(ctx, approval("1")))
 		for what, err := range map[string]error{
-			"a second approval of an ID":       r.b.Approvals.Add(ctx, approval("1")),
-			"an approval without an ID":        r.b.Approvals.Add(ctx, approval("")),
-			"a yes without an end":             r.a.Approvals.Advance(ctx, "1", approvals.Change{To: approvals.Approved}),
-			"a standing yes without arguments": r.a.Approvals.Remember(ctx, without),
-			"a standing yes without an ID":     r.a.Approvals.Remember(ctx, approvals.Standing{Scope: "ann"}),
+			"a second approval of an ID":            r.b.Approvals.Add(ctx, approval("1")),
+			"an approval without an ID":             r.b.Approvals.Add(ctx, approval("")),
+			"an approval without an end":            r.a.Approvals.Advance(ctx, "1", approvals.Change{To: approvals.Approved}),
+			"a standing approval without arguments": r.a.Approvals.Remember(ctx, without),
+			"a standing approval without an ID":     r.a.Approvals.Remember(ctx, approvals.Standing{Scope: "ann"}),
 		} {
 			if err == nil {
 				t.Errorf("%s got no error", what)
@@ -169,7 +169,7 @@ var approvalCases = []testCase{
 			}
 		}
 	}},
-	{name: "a yes that stands is known to all, for its scope and tool", run: func(t *testing.T, r replicas) {
+	{name: "a standing approval holds in every replica, for its scope and tool", run: func(t *testing.T, r replicas) {
 		ctx := t.Context()
 		must(t, r.a.Approvals.Remember(ctx, standing("1", "pay")))
 		must(t, r.a.Approvals.Remember(ctx, standing("2", "refund")))

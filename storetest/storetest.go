@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/ratelimit"
 )
 
-// Stores are what one replica has of a shared engine. What is nil is not tested.
+// Stores are what one replica has of a shared engine. A nil one is not tested.
 type Stores struct {
 	Cache     cache.Remote
 	Limiter   ratelimit.Shared

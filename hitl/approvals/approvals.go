@@ -24,14 +24,14 @@ type Store interface {
 	// Of concurrent steps the first one wins. Any other step has no effect, is recorded as
 	// such if the store keeps a record, and returns an error that is [ErrNoEffect].
 	Advance(ctx context.Context, id string, change Change) error
-	// Remember writes down a standing yes.
+	// Remember records a standing approval.
 	Remember(ctx context.Context, s Standing) error
-	// Remembered returns the standing yeses of a scope that have not expired, for one
+	// Remembered returns the standing approvals of a scope that have not expired, for one
 	// tool of one server, or for all where server and tool are empty.
 	Remembered(ctx context.Context, scope, server, tool string) ([]Standing, error)
 	// List returns the standing approvals of all scopes that have not expired.
 	List(ctx context.Context) ([]Standing, error)
-	// Forget ends a standing yes of this scope, and makes the approval with its ID, if it is
+	// Forget ends a standing approval of this scope, and makes the approval with its ID, if it is
 	// Approved, Void. One that is not there is no error.
 	Forget(ctx context.Context, scope, id string) error
 }
@@ -48,11 +48,11 @@ type State string
 // The states.
 const (
 	Pending  State = "pending"  // the question is open
-	Approved State = "approved" // a yes that has not been used
-	Denied   State = "denied"   // a no
-	Spent    State = "spent"    // the call is being handed over, or was
-	Done     State = "done"     // the call has returned
-	Void     State = "void"     // nobody answered, the yes was not used, or the process ended
+	Approved State = "approved" // not used yet
+	Denied   State = "denied"
+	Spent    State = "spent" // the call is being handed over, or was
+	Done     State = "done"  // the call has returned
+	Void     State = "void"  // there was no answer, the approval was not used, or the process ended
 )
 
 var steps = map[State][]State{
@@ -80,10 +80,10 @@ type Approval struct {
 	Arguments  string    `json:"arguments"`          // SHA-256 of the exact bytes, in hexadecimal
 	Extra      string    `json:"extra,omitempty"`    // the same of what is sent beside the arguments, "" for nothing
 	Drafts     []Draft   `json:"drafts,omitempty"`   // that were shown with it
-	Standing   string    `json:"standing,omitempty"` // the standing yes that answered, if one did
+	Standing   string    `json:"standing,omitempty"` // the standing approval that answered, if one did
 	By         string    `json:"by,omitempty"`
 	Edited     bool      `json:"edited,omitempty"`
-	Until      time.Time `json:"until"` // when the question ends; of a yes, when it expires
+	Until      time.Time `json:"until"` // when the question ends; of an approval, when it expires
 }
 
 // A Draft names what a call is to commit, and pins its content.
@@ -97,7 +97,7 @@ type Change struct {
 	To State `json:"to"`
 	// By names who answered.
 	By string `json:"by,omitempty"`
-	// Until is when the yes expires; only for Approved, and needed there.
+	// Until is when the approval expires; only for Approved, and needed there.
 	Until time.Time `json:"until,omitzero"`
 	// Scope and Standing are those of an approval that a standing one answered.
 	Scope    string `json:"-"`

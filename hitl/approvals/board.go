@@ -78,7 +78,7 @@ func (p *posted) open(now time.Time) bool {
 	return !p.ended && now.Before(p.Until) && (p.waiting > 0 || now.Sub(p.left) < unattended)
 }
 
-// end wakes those who wait. What was asked is shown to nobody any more.
+// end wakes those who wait. The question is no longer shown.
 func (p *posted) end() {
 	p.ended, p.Question = true, nil
 	close(p.over)

@@ -19,7 +19,7 @@ import (
 // for each change, each on the disk before the change counts. Several processes may share
 // it: each appends under a lock, after what the others have appended.
 //
-// What was open is void once the file is opened while no other process has it open, which NAME.lock shows: a
+// An open approval is void once the file is opened while no other process has it open, which NAME.lock shows: a
 // question has no caller that waits for its answer, and an approval that was not used has expired, except one
 // that was given while no call waited (Standing.Once). A file executes nothing. It grows with every question; rotate it by starting a new one.
 type File struct {
@@ -162,7 +162,7 @@ func (f *File) append(e entry) error {
 	return nil
 }
 
-// Close ends the use of the file. What is open stays so until the file is opened again.
+// Close ends the use of the file. An open approval stays open until the file is opened again.
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

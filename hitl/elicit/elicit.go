@@ -40,7 +40,7 @@ const leastKey = 32
 // with a result that asks for input (a [*hitl.PendingError] within the chain), and makes the same call again
 // with the answer. That second leg is sealed to the question: to its ID, the tool, its definition and class,
 // the scope, the exact arguments and what was offered to be remembered, until the question ends. What is
-// forged, altered, swapped or late is a no, and so is a second answer, since the store has the question open
+// forged, altered, swapped or late is a denial, and so is a second answer, since the store has the question open
 // once.
 //
 // Only an accepted form with allow approves. Where the client cannot be asked the
@@ -69,7 +69,7 @@ func WithElicit(ctx context.Context, ask func(context.Context, *mcp.ElicitParams
 }
 
 // ErrUnsupported is in the tree of the error for a call that cannot be put to this
-// client. It is a no, unless the host asks somebody else.
+// client. It is a denial, unless the host asks someone else.
 var ErrUnsupported = errors.New("elicit: the client cannot be asked")
 
 func unsupported(why string) error { return fmt.Errorf("%w: %s", ErrUnsupported, why) }

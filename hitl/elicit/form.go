@@ -19,7 +19,7 @@ const (
 	maxWords = 500      // of the host's own
 )
 
-// question is the form for a call. Whatever a server or a model wrote stands in rows
+// question is the form for a call. Texts of servers and models are in rows
 // that are set in, where a client that reads Markdown shows it as it is.
 func question(request hitl.Request) (*mcp.ElicitParams, error) {
 	message, err := message(request)
@@ -106,7 +106,7 @@ var (
 	errClosed = errors.New("elicit: the form was closed without a decision")
 )
 
-// decide reads a form that came back. What is not exactly one of its answers is none.
+// decide reads a form that came back. Anything but exactly one of its answers is no answer.
 func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, request hitl.Request) (hitl.Decision, error) {
 	decision := hitl.Decision{By: user(req)}
 	switch {

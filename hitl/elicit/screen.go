@@ -27,7 +27,7 @@ type Handler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitRes
 //   - an address that is not http or https, has a name or a password in it, or a host
 //     that is not in ASCII: what another alphabet can imitate is shown as punycode.
 //
-// It fetches nothing. What stands in a form's schema is the server's text: escape it. The host names the server
+// It fetches nothing. The texts in a form's schema are the server's: escape them. The host names the server
 // of each session; one without a name is refused. Screen panics where one of its arguments is nil.
 func Screen(server func(*mcp.ClientSession) string, show Handler) Handler {
 	if server == nil || show == nil {
@@ -60,7 +60,7 @@ const (
 	maxAddress = 2000 // bytes; a longer one cannot be read
 )
 
-// fault says what keeps a server's question from being shown, and otherwise returns
+// fault returns what keeps a server's question from being shown, and otherwise returns
 // the address that it is about, if it is about one.
 func fault(asked *mcp.ElicitParams) (address string, err error) {
 	if aboutSecret(asked.Message) {

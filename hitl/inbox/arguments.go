@@ -13,7 +13,7 @@ import (
 // A row is one member of the arguments, escaped for the eye.
 type row struct{ Name, Text string }
 
-// rows lays arguments out, one member a row, in their own order. What is no object is one row without a name.
+// rows lays arguments out, one member a row, in their own order. Anything but an object is one row without a name.
 func rows(arguments json.RawMessage) []row {
 	if len(bytes.TrimSpace(arguments)) == 0 {
 		return nil
@@ -39,7 +39,7 @@ func valueText(value json.RawMessage) string {
 	if json.Indent(&pretty, value, "", "  ") != nil {
 		return safetext.Text(string(value))
 	}
-	// What escape shows is no escape of JSON's, so JSON's backslashes may stay single.
+	// An escape here is none of JSON's, so JSON's backslashes may stay single.
 	return strings.ReplaceAll(safetext.Text(pretty.String()), `\\`, `\`)
 }
 

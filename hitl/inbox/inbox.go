@@ -27,7 +27,7 @@ type Options struct {
 	// Hosts are the names, without ports, by which the page may be reached. Nil means localhost, 127.0.0.1 and
 	// ::1; any other is refused, since a name that leads here may be somebody else's (DNS rebinding).
 	Hosts []string
-	// MaxPending is how many questions may wait at once; 0 means 1000. The one after that is a no.
+	// MaxPending is how many questions may wait at once; 0 means 1000. The one after that is denied.
 	MaxPending int
 	// OwnCalls lets a person approve calls whose scope is that person's own name. The
 	// default is that somebody else has to.

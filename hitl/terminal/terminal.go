@@ -145,7 +145,7 @@ func (t *terminal) instead(ctx context.Context) (string, error) {
 
 func (t *terminal) explain(text, help string) {
 	if text != "?" && !strings.EqualFold(text, "help") {
-		fmt.Fprintf(t.out, "  \"%s\" is neither a yes nor a no; nothing was decided.\n", safetext.Cut(safetext.Line(text), 80))
+		fmt.Fprintf(t.out, "  \"%s\" is neither yes nor no; nothing was decided.\n", safetext.Cut(safetext.Line(text), 80))
 	}
 	fmt.Fprint(t.out, help)
 }
@@ -287,7 +287,7 @@ func key(c hitl.Choice) string {
 	return letter
 }
 
-// answers reads a yes, and the key or the name of a choice.
+// answers reads an approval, and the key or the name of a choice.
 func answers(word string, request hitl.Request) (hitl.Decision, bool) {
 	typed := strings.Join(strings.Fields(word), "")
 	for i, c := range request.Choices() {

@@ -164,7 +164,7 @@ func settled(ctx context.Context, call middleware.Call, target Target, lookup Lo
 	}
 }
 
-// ErrRefused is in the tree of every error by which a guard refuses a call.
+// ErrRefused is in the tree of every error of a guard that refuses a call.
 var ErrRefused = errors.New("fairlead: refused by the guard")
 
 // A RefusedError reports which call a guard refused, and the next step.

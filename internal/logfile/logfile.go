@@ -98,7 +98,7 @@ func Lines(in io.Reader) iter.Seq2[[]byte, error] {
 	}
 }
 
-// Resume sets how much of the file counts. What follows is cut off.
+// Resume sets how much of the file counts. The rest is cut off.
 func (f *File) Resume(size int64, cut bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -212,7 +212,7 @@ func withMarks(list *mcp.ListToolsResult, resolvable func(*mcp.Tool) bool) mcp.R
 	return out
 }
 
-// A Form is one way in which a server answers.
+// A Form is one way that a server answers.
 type Form int
 
 // The forms.
@@ -229,7 +229,7 @@ func (f Form) Method() string {
 	return MethodResolve
 }
 
-// Offered returns the best way in which the server answers about the tool.
+// Offered returns the best way that the server answers about the tool.
 func Offered(cs *mcp.ClientSession, tool *mcp.Tool) Form {
 	init := cs.InitializeResult()
 	if init == nil || init.Capabilities == nil || tool == nil {

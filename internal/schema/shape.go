@@ -43,7 +43,7 @@ func NewShape(root, schema any, wide bool) *Shape {
 	return d.shape([]any{schema})
 }
 
-// shape returns the shape of a place to which all the schemas apply. What is not an object states nothing.
+// shape returns the shape of a place to which all the schemas apply. Anything but an object states nothing.
 func (d *document) shape(schemas []any) *Shape {
 	var parts []object
 	var ids []string

@@ -78,7 +78,7 @@ func Parse(file []byte) (Value, error) {
 	return v, nil
 }
 
-// Errorf returns an error about the value, with the line in which it ends and the names that lead to it.
+// Errorf returns an error about the value, with the line where it ends and the names that lead to it.
 func (v Value) Errorf(format string, args ...any) error { return v.faultAt(v.end, format, args...) }
 
 // faultAt is Errorf for the line of the last byte before an offset.

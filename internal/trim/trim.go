@@ -80,7 +80,7 @@ func fitObject(v map[string]any, room int, s *schema.Shape, depth int) map[strin
 			weights[k] = weight
 		}
 	}
-	// What cannot be cut to its share goes.
+	// A member that cannot be cut to its share goes.
 	share := Share(maps.Values(weights), left)
 	for k, weight := range weights {
 		if weight > share && isStiff(v[k], s.Member(k)) {

@@ -159,7 +159,7 @@ func (g *gate) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToo
 	return g.next.CallTool(ctx, call)
 }
 
-// Pass waits until a call of a turn may go on. What belongs to no turn passes at once.
+// Pass waits until a call of a turn may go on. A call of no turn passes at once.
 func Pass(ctx context.Context, call *middleware.Call) error {
 	k := Of(ctx)
 	if k == nil {

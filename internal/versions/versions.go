@@ -36,7 +36,7 @@ func (s *Servers[N]) Of(name string) *Server[N] {
 	return on
 }
 
-// drop removes the servers without a write in flight. What was requested from them is stale from then on.
+// drop removes the servers without a write in flight. Anything requested from them is stale from then on.
 func (s *Servers[N]) drop() {
 	for name, on := range s.byName {
 		if !on.Busy(nil) {

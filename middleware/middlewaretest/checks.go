@@ -329,7 +329,7 @@ func passesContext(p *probe) {
 	}
 }
 
-// afterEach makes a call for each way in which one may end, and looks after each.
+// afterEach makes a call for each way that one may end, and checks after each.
 func (p *probe) afterEach(look func(n *next, when string)) {
 	for _, end := range endings {
 		n, caller := p.apply(end.answer)

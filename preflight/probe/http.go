@@ -14,7 +14,7 @@ import (
 
 // HTTP reads one request: a line such as "GET https://example.com/users?id=1", or the head of a request as it goes
 // over the wire. GET, HEAD and OPTIONS are reads, PUT and PATCH updates (only PUT may be repeated), and all
-// other methods destructive, since only the server knows what they do.
+// other methods destructive, since their effect depends on the server.
 //
 // Reads and updates become destructive if the request contradicts its method: a verb such as delete, finalize or
 // playpause in the path or the query; a path that ends in a verb such as open or place; a command that is not known

@@ -152,7 +152,7 @@ func (w *edges) receive(b *backend, l *link, d *delivery) {
 	}
 }
 
-// checkObserved: I32. What is observed is sent once, as it came.
+// checkObserved: I32. An observed call is sent once, as it came.
 func (w *edges) checkObserved(d *delivery) {
 	if d.ask.shape == asIs && d.arguments != d.ask.arguments {
 		w.badf("I32", d, "was sent, and its client asked for %s", d.ask.arguments)

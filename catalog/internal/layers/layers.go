@@ -101,7 +101,7 @@ func (l *Layers) conflicts(effective annotation.Annotations) (found []finding.Fi
 		}
 		return "inferred"
 	}
-	believed := "which is not believed"
+	believed := "which does not count"
 	if l.Trusted {
 		believed = "which is believed, since the server is trusted"
 	}

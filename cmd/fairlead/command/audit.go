@@ -107,7 +107,7 @@ func verdict(out io.Writer, r audit.Report) error {
 		fmt.Fprintf(w, "recovered  %d times, after a writer that was interrupted\n", r.Recovered)
 	}
 	if len(r.Open) > 0 {
-		fmt.Fprintf(w, "\nNobody knows whether these happened: %d\n", len(r.Open))
+		fmt.Fprintf(w, "\nIt is unknown whether these happened: %d\n", len(r.Open))
 	}
 	for _, open := range r.Open {
 		fmt.Fprintln(w, "  "+recordLine(open))
@@ -133,7 +133,7 @@ func encode(out io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// What stands in a record as its class and its outcome.
+// The words in a record for its class and its outcome.
 var (
 	classes  = []string{"safe", "moderate", "dangerous", "unknown"}
 	outcomes = []string{

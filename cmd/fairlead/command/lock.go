@@ -155,7 +155,7 @@ asks again. Tools of servers that you do not give stay in the file as they are.
 	return cmd
 }
 
-// agreed asks a question, again after each wish for details. Anything but a yes is a no, silence first of all.
+// agreed asks a question, again after each wish for details. Anything but yes means no, silence first of all.
 func agreed(in io.Reader, out io.Writer, question string, details func() error) bool {
 	for lines := bufio.NewReader(in); ; {
 		fmt.Fprint(out, question)

@@ -101,7 +101,7 @@ func (s *session) result(m *message, res *mcp.CallToolResult) *message {
 	return m.replyTo(raw)
 }
 
-// refused makes an answer of an error. What the server said to the client is said to it, in the server's words;
+// refused makes an answer of an error. An error of the server is passed on in the server's words;
 // a question is asked; the rest becomes a result that the model can read.
 func (s *session) refused(ctx context.Context, m *message, call middleware.Call, err error) (*message, bool) {
 	if !listens(ctx) {
@@ -200,7 +200,7 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 	return res, err
 }
 
-// readResult reads a result, and of which type the server calls it.
+// readResult reads a result, and its type as the server names it.
 func readResult(raw json.RawMessage) (res *mcp.CallToolResult, kind string, err error) {
 	if res, kind, ok := scanResult(raw); ok {
 		return res, kind, nil

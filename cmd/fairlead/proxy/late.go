@@ -158,7 +158,7 @@ func (s *server) greeted(ctx context.Context, m *message) (link, json.RawMessage
 	return l, raw, err
 }
 
-// nobody is the error of a handshake in which no server had an answer.
+// nobody is the error of a handshake without an answer of any server.
 func (s *session) nobody(all []greeting) error {
 	for _, g := range all {
 		if _, said := errors.AsType[*jsonrpc.Error](g.err); said {

@@ -13,7 +13,7 @@ import (
 )
 
 // Some servers take the first of two members of one name, some the last, and some ignore the case.
-// What is forwarded must read the same for all.
+// A forwarded message must read the same for all.
 
 // known are the members of the params of tools/call that the SDK has fields for.
 var known = []string{"name", "arguments", "_meta", "inputResponses", "requestState"}

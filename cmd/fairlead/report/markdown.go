@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
-// Markdown writes the report for a comment, a wiki or a summary. What a server wrote is in code, so
+// Markdown writes the report for a comment, a wiki or a summary. Text of a server is in code, so
 // that no Markdown, mention or link in it counts.
 func (r *Report) Markdown(out io.Writer) error {
 	w := bufio.NewWriter(out)

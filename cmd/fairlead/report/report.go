@@ -1,5 +1,5 @@
 // Package report writes what was found about the tools of some servers, for people and for programs.
-// What a server wrote is text in each form and nothing else.
+// Text of a server is nothing but text in each form.
 package report
 
 import (

@@ -85,7 +85,7 @@ var rules = []rule{
 	{string(finding.Unprepared), Note, "Parts of the list were not seen as the server wrote it.", "The session was not prepared.", "nothing has to be done"},
 }
 
-// ruleOf returns the rule of an id. What is new in the catalogue is a warning.
+// ruleOf returns the rule of an id. A new rule of the catalog is a warning.
 func ruleOf(id string) rule {
 	for _, r := range rules {
 		if r.id == id {

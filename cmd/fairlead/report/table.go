@@ -108,7 +108,7 @@ func classPaint(cell string) tty.Paint {
 // maxSubjects is how many tools are named of which the same is said.
 const maxSubjects = 8
 
-// findings writes what stands out. What is said of many tools is said once.
+// findings writes the findings. One that is the same for many tools is written once.
 func (r *Report) findings(w io.Writer, s tty.Style) {
 	groups, known := r.grouped()
 	if len(r.Tools) > 0 {

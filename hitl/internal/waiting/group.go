@@ -88,7 +88,7 @@ func (s *Groups[Q, A]) close(t *turn.Turn, g *group[Q, A]) {
 	}
 }
 
-// lead waits for the other questions of the turn and puts the dialog. Whatever becomes of
+// lead waits for the other questions of the turn and puts the dialog. However it ends,
 // put, the calls that wait go on.
 func (s *Groups[Q, A]) lead(t *turn.Turn, g *group[Q, A], put func(context.Context, []Q) (map[string]A, error)) {
 	defer g.cancel()
