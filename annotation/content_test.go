@@ -57,7 +57,7 @@ func TestContentAnnotations(t *testing.T) {
 	}
 }
 
-func TestContentIsForWhomItNames(t *testing.T) {
+func TestContentIsForItsAudience(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		audience        []mcp.Role

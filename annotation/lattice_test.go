@@ -73,7 +73,7 @@ func keeps(a annotation.Annotations) int {
 
 // The host's word is the last one: whatever lies below, each of the three hints
 // that it sets comes out as it said.
-func TestTheHostsWordOnAHintIsTheLast(t *testing.T) {
+func TestHostsWordOnAHintIsTheLast(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		below := annotation.Raise(drawn(t, "inferred", annotation.Inferred), drawn(t, "claim", annotation.Declared))

@@ -100,7 +100,7 @@ var yes = hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision,
 	return hitl.Decision{Verdict: hitl.Approved, By: "ann"}, nil
 })
 
-func TestTheSecurityLevelSetsTheDetail(t *testing.T) {
+func TestSecurityLevelSetsTheDetail(t *testing.T) {
 	t.Parallel()
 	moderate := annotation.Write()
 	for _, tt := range []struct {
@@ -308,7 +308,7 @@ func TestEveryCallHasOneEndInItsOwnWords(t *testing.T) {
 
 // A context may end with a cause, and then neither of package context's own errors is in the
 // error. A failure that only comes at the same time stays one.
-func TestACauseOfTheHostsIsAnEndOfItsCaller(t *testing.T) {
+func TestCauseOfTheHostsIsAnEndOfItsCaller(t *testing.T) {
 	t.Parallel()
 	shutdown := errors.New("the host shuts down")
 	for _, tt := range []struct {
@@ -337,7 +337,7 @@ func TestACauseOfTheHostsIsAnEndOfItsCaller(t *testing.T) {
 }
 
 // Without recover in between, a panic goes on its way and is recorded all the same.
-func TestAPanicThatPassesHasAnEnd(t *testing.T) {
+func TestPanicThatPassesHasAnEnd(t *testing.T) {
 	t.Parallel()
 	s := new(sink)
 	trail := audit.New(s, audit.Options{})
@@ -357,7 +357,7 @@ func TestAPanicThatPassesHasAnEnd(t *testing.T) {
 
 // The record has the decisions of the packages: the class, the person's yes, the attempts, and
 // where the answer came from.
-func TestARecordHasTheDecisions(t *testing.T) {
+func TestRecordHasTheDecisions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := new(sink)
@@ -413,7 +413,7 @@ func TestARecordHasTheDecisions(t *testing.T) {
 	})
 }
 
-func TestACallThatIsStoppedBeforeItsIntentHasAnEnd(t *testing.T) {
+func TestCallThatIsStoppedBeforeItsIntentHasAnEnd(t *testing.T) {
 	t.Parallel()
 	s := new(sink)
 	trail := audit.New(s, audit.Options{})

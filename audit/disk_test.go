@@ -55,7 +55,7 @@ func (d *faulty) Truncate(size int64) error {
 	return d.File.Truncate(size)
 }
 
-func TestADiskThatFails(t *testing.T) {
+func TestDiskThatFails(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string

@@ -77,7 +77,7 @@ func write(t testing.TB, name string, raw []byte) {
 	}
 }
 
-func TestAnUnchangedFileIsWhole(t *testing.T) {
+func TestUnchangedFileIsWhole(t *testing.T) {
 	t.Parallel()
 	name := file(t, 3)
 	first := verify(t, name)
@@ -101,7 +101,7 @@ func TestAnUnchangedFileIsWhole(t *testing.T) {
 
 // Cut at every byte, with its head the file is damaged, and without it the file is not reported as
 // whole.
-func TestAFileThatWasCutOffIsNeverWhole(t *testing.T) {
+func TestFileThatWasCutOffIsNeverWhole(t *testing.T) {
 	t.Parallel()
 	name := file(t, 3)
 	raw := read(t, name)
@@ -137,7 +137,7 @@ func TestAFileThatWasCutOffIsNeverWhole(t *testing.T) {
 }
 
 // Every change of a byte, and every line that is taken out, moved or doubled, is seen.
-func TestAFileThatWasChangedIsDamaged(t *testing.T) {
+func TestFileThatWasChangedIsDamaged(t *testing.T) {
 	t.Parallel()
 	name := file(t, 3)
 	raw := read(t, name)
@@ -212,7 +212,7 @@ func TestDamageBeyondACrashIsNotOpened(t *testing.T) {
 	}
 }
 
-func TestB273ATornLineIsMarkedAndGluedToNothing(t *testing.T) {
+func TestB273TornLineIsMarkedAndGluedToNothing(t *testing.T) {
 	t.Parallel()
 	whole := read(t, file(t, 2))
 	last := whole[bytes.LastIndexByte(whole[:len(whole)-1], '\n')+1:]
@@ -494,7 +494,7 @@ func TestWritersAtTheSameTimeAreOneChain(t *testing.T) {
 	t.Logf("200 durable records took %d syncs", counting.syncs)
 }
 
-func TestAFileTakesOnlyWhatATrailWrites(t *testing.T) {
+func TestFileTakesOnlyWhatATrailWrites(t *testing.T) {
 	t.Parallel()
 	f, err := audit.OpenFile(filepath.Join(t.TempDir(), "calls.jsonl"), nil)
 	if err != nil {

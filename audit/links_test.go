@@ -155,7 +155,7 @@ func TestIntentsOfACallThatIsOverAreNotWritten(t *testing.T) {
 }
 
 // The end is written with a context that outlives the call and has its values.
-func TestTheSinkIsNotCutOff(t *testing.T) {
+func TestSinkIsNotCutOff(t *testing.T) {
 	t.Parallel()
 	type valueKey struct{}
 	ends := 0
@@ -176,7 +176,7 @@ func TestTheSinkIsNotCutOff(t *testing.T) {
 	}
 }
 
-func TestACallWithoutAToolHasAnEnd(t *testing.T) {
+func TestCallWithoutAToolHasAnEnd(t *testing.T) {
 	t.Parallel()
 	s := new(sink)
 	trail := audit.New(s, audit.Options{})

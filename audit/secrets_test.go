@@ -77,7 +77,7 @@ func TestB267FreeTextIsNotWrittenUnlessInFull(t *testing.T) {
 	}
 }
 
-func TestB269ADigestCannotBeGuessedBack(t *testing.T) {
+func TestB269DigestCannotBeGuessedBack(t *testing.T) {
 	t.Parallel()
 	restricted := testtool.New("files", "unlock", with(annotation.ReadOnly(), annotation.Restricted, annotation.Unset))
 	call := middleware.Call{Tool: restricted, Arguments: json.RawMessage(`{"pin":"1234"}`)}
@@ -213,7 +213,7 @@ func hiding(random *rand.Rand, secret string) *mcp.CallToolResult {
 	return res
 }
 
-func TestTheTimeOfARecordIsItsCalls(t *testing.T) {
+func TestTimeOfARecordIsItsCalls(t *testing.T) {
 	t.Parallel()
 	before := time.Now()
 	_, records := written(t, audit.Options{}, middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly())}, textResult("x"), nil)

@@ -25,7 +25,7 @@ import (
 
 // A server of the SDK's, its client, the catalogue, every link and a file: a call
 // that must be recorded is recorded with what came back, and no secret.
-func TestAWholeChainBeforeARealServer(t *testing.T) {
+func TestWholeChainBeforeARealServer(t *testing.T) {
 	t.Parallel()
 	server := mcp.NewServer(&mcp.Implementation{Name: "accounts", Version: "1"}, nil)
 	for _, name := range []string{"list_users", "get_salary", "delete_user"} {

@@ -157,7 +157,7 @@ func TestPreflightDecidesTheOrder(t *testing.T) {
 }
 
 // A read is not answered from the cache before the write in front of it.
-func TestAReadBehindAWriteIsNotAnsweredFromMemory(t *testing.T) {
+func TestReadBehindAWriteIsNotAnsweredFromMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -253,7 +253,7 @@ func TestCancellationReachesAll(t *testing.T) {
 	})
 }
 
-func TestAPanicIsOneCallsOwn(t *testing.T) {
+func TestPanicIsOneCallsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.took = 0
@@ -270,7 +270,7 @@ func TestAPanicIsOneCallsOwn(t *testing.T) {
 }
 
 // A host that admits one call at a time does not deadlock.
-func TestAHostsOwnQueueInFrontDoesNotHang(t *testing.T) {
+func TestHostsOwnQueueInFrontDoesNotHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -75,7 +75,7 @@ func (d *notebook) host(o batch.HostOptions) *batch.Host {
 	}.Then(d.tools), o)
 }
 
-func TestATurnIsAnswered(t *testing.T) {
+func TestTurnIsAnswered(t *testing.T) {
 	t.Parallel()
 	d := newNotebook(t)
 	host := d.host(batch.HostOptions{Scope: func(ctx context.Context) string { s, _ := ctx.Value(scopeKey{}).(string); return s }})
@@ -141,7 +141,7 @@ func TestFaultyCallsAreAnswered(t *testing.T) {
 	}
 }
 
-func TestAToolOutsideTheScopeIsNotThere(t *testing.T) {
+func TestToolOutsideTheScopeIsNotThere(t *testing.T) {
 	t.Parallel()
 	d := newNotebook(t)
 	view, err := d.tools.View(catalog.Scope{Permission: "notes.get_note"})

@@ -146,7 +146,7 @@ func (*single) ConfirmGroup(context.Context, []hitl.Request) (map[string]hitl.De
 	return nil, errors.New("one question is not a group")
 }
 
-func TestADialogThatGoesWrongIsANoToAll(t *testing.T) {
+func TestDialogThatFailsDeniesAll(t *testing.T) {
 	t.Parallel()
 	type said = map[string]hitl.Decision
 	for name, decide := range map[string]func(context.Context, []hitl.Request) (said, error){
@@ -182,7 +182,7 @@ func TestADialogThatGoesWrongIsANoToAll(t *testing.T) {
 }
 
 // One caller's end does not take the question away from the others.
-func TestADialogOutlivesItsLeader(t *testing.T) {
+func TestDialogOutlivesItsLeader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -214,7 +214,7 @@ func TestADialogOutlivesItsLeader(t *testing.T) {
 	})
 }
 
-func TestADialogEndsWithItsLastWaiter(t *testing.T) {
+func TestDialogEndsWithItsLastWaiter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, ended := newWorld(t), time.Time{}
@@ -235,7 +235,7 @@ func TestADialogEndsWithItsLastWaiter(t *testing.T) {
 }
 
 // A slow call is asked about alone, and does not delay others for long.
-func TestADialogDoesNotWaitForEver(t *testing.T) {
+func TestDialogDoesNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newWorld(t), &desk{decide: only("c0", "c1", "c2")}

@@ -132,7 +132,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestASessionIsAScopeUntilItIsIdle(t *testing.T) {
+func TestSessionIsAScopeUntilItIsIdle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		caller := budget.New(budget.Options{Session: budget.Limit{Calls: 1}, Idle: time.Minute})(&server{answer: differing})
@@ -159,7 +159,7 @@ func TestASessionIsAScopeUntilItIsIdle(t *testing.T) {
 }
 
 // A session with a call in flight is not idle.
-func TestALongCallKeepsItsSession(t *testing.T) {
+func TestLongCallKeepsItsSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		caller := budget.New(budget.Options{Session: budget.Limit{Calls: 1}, Idle: time.Minute})(&server{answer: func(middleware.Call, int64) (*mcp.CallToolResult, error) {
@@ -244,7 +244,7 @@ func TestCallsInFlightAreReserved(t *testing.T) {
 	})
 }
 
-func TestAPanicIsSettled(t *testing.T) {
+func TestPanicIsSettled(t *testing.T) {
 	t.Parallel()
 	ledger := budget.NewLedger(0)
 	caller := fault.Recover(budget.New(budget.Options{Ledger: ledger, Idle: 1})(&server{answer: func(middleware.Call, int64) (*mcp.CallToolResult, error) { panic("boo") }}))
@@ -261,7 +261,7 @@ func TestAPanicIsSettled(t *testing.T) {
 }
 
 // The time in which a person thinks does not count.
-func TestTheTimeOfPeopleIsNotSpent(t *testing.T) {
+func TestTimeOfPeopleIsNotSpent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ledger := budget.NewLedger(0)

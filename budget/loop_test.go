@@ -179,7 +179,7 @@ func TestAnotherToolIsAnotherCall(t *testing.T) {
 }
 
 // Structure and other kinds of content are part of an answer.
-func TestTheWholeAnswerCounts(t *testing.T) {
+func TestWholeAnswerCounts(t *testing.T) {
 	t.Parallel()
 	caller := budget.New(budget.Options{})(&server{answer: func(_ middleware.Call, n int64) (*mcp.CallToolResult, error) {
 		res := textResult("x")

@@ -196,7 +196,7 @@ func TestServerInThePlaceOfFuncsIsNotTrusted(t *testing.T) {
 	}
 }
 
-func TestAFuncThatCannotBeAToolIsNamed(t *testing.T) {
+func TestFuncThatCannotBeAToolIsNamed(t *testing.T) {
 	t.Parallel()
 	good := gofunc.New("good_tool", "", annotation.ReadOnly(), price)
 	bad := annotation.ReadOnly()

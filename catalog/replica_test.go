@@ -198,7 +198,7 @@ func TestReplicaThatChangesIsHeard(t *testing.T) {
 
 // Of two lists at once the one that was asked for last counts, however late the other
 // comes.
-func TestLateListOfAReplicaIsNoNews(t *testing.T) {
+func TestLateListOfAReplicaChangesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := catalog.New(catalog.Options{})

@@ -290,7 +290,7 @@ func telling(kind string) middleware.Middleware {
 
 // The places of the middlewares around the seven: the argued order is right, and each two that are
 // exchanged are named, where it matters.
-func TestThePlacesOfTheOuterMiddlewares(t *testing.T) {
+func TestPlacesOfTheOuterMiddlewares(t *testing.T) {
 	t.Parallel()
 	argued := []string{
 		"output", "telemetry", "record", "recover", "infer", "budget", "preflight", "hitl",

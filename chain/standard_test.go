@@ -12,7 +12,7 @@ import (
 )
 
 // The order of the slots is the argued one, whatever the order of writing.
-func TestTheSlotsStandInTheArguedOrder(t *testing.T) {
+func TestSlotsAreInTheDocumentedOrder(t *testing.T) {
 	t.Parallel()
 	list := func(kind string) []middleware.Middleware { return []middleware.Middleware{telling(kind)} }
 	s := chain.Standard{
@@ -47,7 +47,7 @@ func (auditing) Intent(next middleware.ToolCaller) middleware.ToolCaller { retur
 
 // A middleware without Unwrap hides the gate behind it, from a batch too; the chain then reports
 // the gate from its outside.
-func TestAHiddenGateIsReported(t *testing.T) {
+func TestHiddenGateIsReported(t *testing.T) {
 	t.Parallel()
 	executor := telling("executor")(nil)
 	hiding := func(next middleware.ToolCaller) middleware.ToolCaller {

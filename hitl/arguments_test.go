@@ -56,7 +56,7 @@ func TestEditedArgumentsRunExactlyAsEdited(t *testing.T) {
 	}
 }
 
-func TestEditThatCannotBeSentIsANo(t *testing.T) {
+func TestEditThatCannotBeSentIsADenial(t *testing.T) {
 	t.Parallel()
 	for _, edit := range []string{`{`, `[]`, `null`, `"text"`, `{"id":1,"id":2}`, `{"a":"\ud800"}`, `{"a":1e400}`, `{} {}`, ` `, "\n", `not JSON`} {
 		t.Run(edit, func(t *testing.T) {

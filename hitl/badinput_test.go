@@ -18,7 +18,7 @@ import (
 
 // Two calls are one to a yes only if they are alike in every byte that is sent,
 // whatever a dialog shows of them, and whatever the model calls them.
-func TestEachCallHasAYesOfItsOwn(t *testing.T) {
+func TestEachCallNeedsItsOwnApproval(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -57,7 +57,7 @@ func TestEachCallHasAYesOfItsOwn(t *testing.T) {
 
 // Nothing that the server answers to one call extends its yes to another: a host
 // middleware that goes on by itself goes on without one.
-func TestStateOfTheServerExtendsNoYes(t *testing.T) {
+func TestStateOfTheServerExtendsNoApproval(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(c *middleware.Call){
 		"B317: other arguments":    func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"path":"/"}`) },
@@ -87,7 +87,7 @@ func TestStateOfTheServerExtendsNoYes(t *testing.T) {
 }
 
 // The dialog begins with what runs, whatever title it goes by.
-func TestTheRealNameStandsFirst(t *testing.T) {
+func TestTheRealNameComesFirst(t *testing.T) {
 	t.Parallel()
 	t.Run("B033", func(t *testing.T) {
 		t.Parallel()

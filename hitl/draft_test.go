@@ -132,7 +132,7 @@ func TestCommitNeedsTheDraftThatWasShown(t *testing.T) {
 	}
 }
 
-func TestNoToACommitIsANo(t *testing.T) {
+func TestDenialOfACommitIsADenial(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t, hitl.Options{})
 	f.draft("ann", text(`{"id":"d1"}`))
@@ -142,7 +142,7 @@ func TestNoToACommitIsANo(t *testing.T) {
 	}
 }
 
-func TestYesIsBoundToTheDraftAsItWasShown(t *testing.T) {
+func TestApprovalIsBoundToTheDraftAsItWasShown(t *testing.T) {
 	t.Parallel()
 	for name, a := range map[string]annotation.Annotations{"dangerous": annotation.Destructive(), "moderate": annotation.Write()} {
 		t.Run("changed between the yes and the commit, "+name, func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestDraftIsCommittedOnce(t *testing.T) {
 }
 
 // Two commits of one draft are agreed to before either is made.
-func TestDraftOfTwoYesesIsCommittedOnce(t *testing.T) {
+func TestDraftOfTwoApprovalsIsCommittedOnce(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t, hitl.Options{})
 	f.draft("ann", text(`{"id":"d1"}`))
@@ -264,7 +264,7 @@ func TestWhatCannotBeShownIsNoDraft(t *testing.T) {
 	})
 }
 
-func TestCommitIsAskedAboutUnderAnotherYes(t *testing.T) {
+func TestCommitIsAskedAboutUnderAnotherApproval(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t, hitl.Options{})
 	outer := hitl.New(agreeable(), hitl.Options{})(f.caller)

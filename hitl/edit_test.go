@@ -291,7 +291,7 @@ func TestTerminalAnnouncesWhatIsBelowTheFold(t *testing.T) {
 
 // A yes to what an edit made dangerous is one execution, although the tool alone
 // would need none: the guard is told.
-func TestGuardKnowsWhatAnEditMadeOfTheCall(t *testing.T) {
+func TestGuardChecksTheEditedCall(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]annotation.Annotations{"a write": annotation.Write(), "a deletion": annotation.Destructive()} {
 		e, asked := new(executor), 0

@@ -22,7 +22,7 @@ func (together) ConfirmGroup(context.Context, []hitl.Request) (map[string]hitl.D
 }
 
 // Nothing is kept of a turn whose calls were all given up before their dialog.
-func TestATurnThatIsGivenUpIsForgotten(t *testing.T) {
+func TestTurnThatIsGivenUpIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := hitl.New(together{}, hitl.Options{})(guarded(new(executor)))

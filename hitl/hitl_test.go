@@ -169,7 +169,7 @@ func (p *pointer) Confirm(context.Context, hitl.Request) (hitl.Decision, error) 
 
 var yes = hitl.Decision{Verdict: hitl.Approved}
 
-func TestWhateverIsNotAClearYesIsANo(t *testing.T) {
+func TestAnythingButAClearYesIsADenial(t *testing.T) {
 	t.Parallel()
 	always := func(d hitl.Decision, err error) hitl.Confirmer {
 		return hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return d, err })
@@ -276,7 +276,7 @@ func TestCallWithoutATool(t *testing.T) {
 	e.want(t, 0)
 }
 
-func TestPromisesNothingThatNobodyKeeps(t *testing.T) {
+func TestPromisesOnlyWhatTheChainEnforces(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string
@@ -328,7 +328,7 @@ func TestNewRefusesNegativeNumbers(t *testing.T) {
 	}
 }
 
-func TestLogTellsQuestionsAndAnswersAndNoArguments(t *testing.T) {
+func TestLogHasQuestionsAndAnswersAndNoArguments(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string

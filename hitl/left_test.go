@@ -144,7 +144,7 @@ func TestAnotherProcessAsksAboutAnotherCall(t *testing.T) {
 }
 
 // A denial of the identical call, which another process has asked about, ends the approval.
-func TestADenialEndsTheApproval(t *testing.T) {
+func TestDenialEndsTheApproval(t *testing.T) {
 	t.Parallel()
 	for _, waits := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestADenialEndsTheApproval(t *testing.T) {
 }
 
 // What the store does not hold stays in its process: edited arguments, and what it fails to record.
-func TestADecisionThatIsNotInTheStore(t *testing.T) {
+func TestDecisionThatIsNotInTheStore(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		d     hitl.Decision
@@ -220,7 +220,7 @@ func (f forgetful) Remember(context.Context, approvals.Standing) error {
 }
 
 // With a decision for always the rule is there at once too.
-func TestARuleThatWasMadeWhileNoCallWaited(t *testing.T) {
+func TestRuleThatWasMadeWhileNoCallWaited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store, e, asked := approvals.NewMemory(), new(executor), &reader{answers: make(chan hitl.Decision)}
@@ -242,7 +242,7 @@ func TestARuleThatWasMadeWhileNoCallWaited(t *testing.T) {
 }
 
 // A file keeps what was decided while no call waited, and nothing else that was open.
-func TestADecisionOutlivesTheProcess(t *testing.T) {
+func TestDecisionOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "approvals")
 	for _, until := range []time.Duration{time.Hour, -time.Hour} {

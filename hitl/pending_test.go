@@ -92,7 +92,7 @@ func TestTwoLegs(t *testing.T) {
 }
 
 // A question may end with another one, under the same ID.
-func TestALegMayEndWithAnotherQuestion(t *testing.T) {
+func TestLegMayEndWithAnotherQuestion(t *testing.T) {
 	t.Parallel()
 	e := new(executor)
 	c := hitl.New(new(relay), hitl.Options{MaxPending: 1})(guarded(e))
@@ -108,7 +108,7 @@ func TestALegMayEndWithAnotherQuestion(t *testing.T) {
 }
 
 // What the first leg brought for the tool itself reaches it with the second.
-func TestTheToolsOwnInputComesBack(t *testing.T) {
+func TestToolsOwnInputComesBack(t *testing.T) {
 	t.Parallel()
 	e := new(executor)
 	c := hitl.New(new(relay), hitl.Options{})(guarded(e))
@@ -124,7 +124,7 @@ func TestTheToolsOwnInputComesBack(t *testing.T) {
 }
 
 // What looks like an answer of ours and is none, is refused.
-func TestAMadeUpAnswer(t *testing.T) {
+func TestMadeUpAnswer(t *testing.T) {
 	t.Parallel()
 	e := new(executor)
 	c := hitl.New(new(relay), hitl.Options{})(guarded(e))
@@ -252,7 +252,7 @@ func (w *ways) count() map[string]int {
 
 // An answer that comes when the question is over is a no, even where the confirmer
 // takes it.
-func TestALateSecondLeg(t *testing.T) {
+func TestLateSecondLeg(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := new(executor)
@@ -293,7 +293,7 @@ func TestIdenticalCallsAreTwoQuestions(t *testing.T) {
 }
 
 // A caller that has gone leaves no question open.
-func TestACallerThatHasGoneIsNotAsked(t *testing.T) {
+func TestCallerThatHasGoneIsNotAsked(t *testing.T) {
 	t.Parallel()
 	e, store := new(executor), &ways{Store: approvals.NewMemory(), of: make(map[string]string)}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -310,7 +310,7 @@ func TestACallerThatHasGoneIsNotAsked(t *testing.T) {
 	}
 }
 
-func TestPendingErrorSpeaks(t *testing.T) {
+func TestPendingErrorTexts(t *testing.T) {
 	t.Parallel()
 	err := fmt.Errorf("outer: %w", &hitl.PendingError{Tool: deletes(t).Tool})
 	if got := middleware.ForModel(err); !strings.Contains(got, "waits for the user's agreement") {
@@ -323,7 +323,7 @@ func TestPendingErrorSpeaks(t *testing.T) {
 
 // An answer that comes a second time, while the call that the first one allowed is on its
 // way, is a no and takes nothing back.
-func TestASecondAnswerTakesNothingBack(t *testing.T) {
+func TestSecondAnswerTakesNothingBack(t *testing.T) {
 	t.Parallel()
 	e := new(executor)
 	var c middleware.ToolCaller

@@ -32,7 +32,7 @@ func with(call middleware.Call, arguments string) middleware.Call {
 	return call
 }
 
-func TestRememberedYesCoversOnlyWhatWasShown(t *testing.T) {
+func TestRememberedApprovalCoversOnlyWhatWasShown(t *testing.T) {
 	t.Parallel()
 	change := func(call middleware.Call, f func(*middleware.Tool)) middleware.Call {
 		other := *call.Tool
@@ -344,7 +344,7 @@ func TestOffersAreShown(t *testing.T) {
 }
 
 // A remembered yes still is one grant for each call, good once.
-func TestRememberedYesIsOneExecutionForEachCall(t *testing.T) {
+func TestRememberedApprovalIsOneExecutionForEachCall(t *testing.T) {
 	t.Parallel()
 	e, p := new(executor), remembering(hitl.Always)
 	c := between(p, func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
@@ -361,7 +361,7 @@ func TestRememberedYesIsOneExecutionForEachCall(t *testing.T) {
 	e.want(t, 3)
 }
 
-func TestRememberedYesExpires(t *testing.T) {
+func TestRememberedApprovalExpires(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -392,7 +392,7 @@ func TestRememberedYesExpires(t *testing.T) {
 	}
 }
 
-func TestRememberedYesLivesBehindTheStore(t *testing.T) {
+func TestRememberedApprovalIsInTheStore(t *testing.T) {
 	t.Parallel()
 	store := approvals.NewMemory()
 	for _, tt := range []struct {
@@ -417,7 +417,7 @@ func TestRememberedYesLivesBehindTheStore(t *testing.T) {
 }
 
 // B241: a yes dies with the definition, and does not rise with it again.
-func TestRememberedYesDiesWithTheDefinition(t *testing.T) {
+func TestRememberedApprovalEndsWithTheDefinition(t *testing.T) {
 	t.Parallel()
 	p := remembering(hitl.Always)
 	c := hitl.New(p, hitl.Options{Remember: hitl.Always})(guarded(new(executor)))

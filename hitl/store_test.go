@@ -56,7 +56,7 @@ func (f *failing) Remember(ctx context.Context, s approvals.Standing) error {
 	return f.step("remember", func() error { return f.Store.Remember(ctx, s) })
 }
 
-func TestStoreThatFailsIsANo(t *testing.T) {
+func TestStoreThatFailsIsADenial(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, at    string
@@ -168,7 +168,7 @@ func TestEditIsOnTheRecord(t *testing.T) {
 }
 
 // Another process, or another person, has decided meanwhile: the first one wins.
-func TestAnswerThatTheStoreDoesNotTakeIsANo(t *testing.T) {
+func TestAnswerThatTheStoreDoesNotTakeIsADenial(t *testing.T) {
 	t.Parallel()
 	for _, state := range []approvals.State{approvals.Denied, approvals.Void, approvals.Approved} {
 		store, e := approvals.NewMemory(), new(executor)
@@ -248,7 +248,7 @@ func (r *recording) Advance(ctx context.Context, id string, c approvals.Change) 
 	return err
 }
 
-func TestLogSaysHowItWasDecided(t *testing.T) {
+func TestLogHasHowItWasDecided(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string

@@ -51,7 +51,7 @@ func wantWaiting(t *testing.T, c middleware.ToolCaller, call middleware.Call) {
 }
 
 // The identical call takes what was decided after its first call had ended, once.
-func TestARepeatTakesTheDecisionOnce(t *testing.T) {
+func TestRepeatTakesTheDecisionOnce(t *testing.T) {
 	t.Parallel()
 	yes, no := hitl.Decision{Verdict: hitl.Approved, By: "Ann"}, hitl.Decision{By: "Ann", Reason: "archive it"}
 	for _, tt := range []struct {
@@ -124,7 +124,7 @@ func TestAnotherCallTakesNoDecision(t *testing.T) {
 }
 
 // An open question is not for a call that is asked about for other reasons.
-func TestAnOpenQuestionIsForItsReasons(t *testing.T) {
+func TestOpenQuestionIsForItsReasons(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, r := new(executor), &reader{answers: make(chan hitl.Decision)}
@@ -144,7 +144,7 @@ func TestAnOpenQuestionIsForItsReasons(t *testing.T) {
 
 // A question that was left open ends by itself, and gives its place back; a decision that
 // no call has taken is worth nothing then.
-func TestAQuestionThatIsLeftOpenEnds(t *testing.T) {
+func TestQuestionThatIsLeftOpenEnds(t *testing.T) {
 	t.Parallel()
 	for _, answered := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestAQuestionThatIsLeftOpenEnds(t *testing.T) {
 }
 
 // A call that is given up before its patience is over leaves no question.
-func TestACallThatIsGivenUpLeavesNoQuestion(t *testing.T) {
+func TestCallThatIsGivenUpLeavesNoQuestion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, r := new(executor), &reader{answers: make(chan hitl.Decision)}

@@ -28,7 +28,7 @@ func between(p hitl.Confirmer, inside func(ctx context.Context, call middleware.
 	}))
 }
 
-func TestYesIsBoundToExactlyThisCall(t *testing.T) {
+func TestApprovalIsBoundToExactlyThisCall(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -77,7 +77,7 @@ func TestYesIsBoundToExactlyThisCall(t *testing.T) {
 	}
 }
 
-func TestOneYesIsOneExecution(t *testing.T) {
+func TestOneApprovalIsOneExecution(t *testing.T) {
 	t.Parallel()
 	t.Run("one after the other", func(t *testing.T) {
 		t.Parallel()
@@ -128,7 +128,7 @@ func repeat(ctx context.Context, call middleware.Call, next middleware.ToolCalle
 	return res, err
 }
 
-func TestYesIsGivenBackOnlyIfTheCallWasNotCarriedOut(t *testing.T) {
+func TestApprovalIsGivenBackOnlyIfTheCallWasNotCarriedOut(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -164,7 +164,7 @@ func TestYesIsGivenBackOnlyIfTheCallWasNotCarriedOut(t *testing.T) {
 }
 
 // A retry further out asks again for each attempt, and a no ends it.
-func TestRetryOutsideCannotUseOneYesTwice(t *testing.T) {
+func TestRetryOutsideCannotUseOneApprovalTwice(t *testing.T) {
 	t.Parallel()
 	e := new(executor)
 	e.do = func(int) (*mcp.CallToolResult, error) { return nil, errors.New("lost") }
@@ -182,7 +182,7 @@ func TestRetryOutsideCannotUseOneYesTwice(t *testing.T) {
 	e.want(t, 1)
 }
 
-func TestYesExpires(t *testing.T) {
+func TestApprovalExpires(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name           string
@@ -211,7 +211,7 @@ func TestYesExpires(t *testing.T) {
 	}
 }
 
-func TestGivingBackDoesNotProlongAYes(t *testing.T) {
+func TestGivingBackDoesNotExtendAnApproval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, p := new(executor), agreeable()
@@ -227,7 +227,7 @@ func TestGivingBackDoesNotProlongAYes(t *testing.T) {
 	})
 }
 
-func TestYesIsVoidAfterTheReturn(t *testing.T) {
+func TestApprovalIsVoidAfterTheReturn(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -333,7 +333,7 @@ func TestInnerChainSeesTheEditedCall(t *testing.T) {
 
 // A yes to a call that was shown as a moderate one is none to a dangerous one: a
 // kinder copy of the tool buys no kinder question.
-func TestYesToATamerClassIsNone(t *testing.T) {
+func TestApprovalOfAMilderClassIsNone(t *testing.T) {
 	t.Parallel()
 	accepted := tool(t, "delete", annotation.Destructive())
 	kinder := *accepted

@@ -19,7 +19,7 @@ func TestRecoverIsAGoodCitizen(t *testing.T) {
 }
 
 // Six links deep, a call that travels by value costs no allocation.
-func TestACallCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
+func TestCallCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
 	result := &mcp.CallToolResult{}
 	var caller middleware.ToolCaller = middleware.ToolCallerFunc(
 		func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return result, nil })

@@ -78,7 +78,7 @@ func host(t testing.TB, cs *mcp.ClientSession, resolver preflight.Resolver, trus
 
 // A read passes without a question, a deletion asks, and an addition that a person
 // edits into a deletion is judged and asked about again: over every form and way.
-func TestACallIsAsDangerousAsItsArguments(t *testing.T) {
+func TestCallIsAsDangerousAsItsArguments(t *testing.T) {
 	t.Parallel()
 	const read, add, remove = `{"action":"read"}`, `{"action":"append"}`, `{"action":"delete"}`
 	for _, f := range wireForms {
@@ -140,7 +140,7 @@ func TestACallIsAsDangerousAsItsArguments(t *testing.T) {
 }
 
 // A lying server gains nothing while it is untrusted.
-func TestALiarGainsNothing(t *testing.T) {
+func TestLiarGainsNothing(t *testing.T) {
 	t.Parallel()
 	for _, f := range wireForms {
 		for _, w := range wireWays {
@@ -171,7 +171,7 @@ func TestALiarGainsNothing(t *testing.T) {
 }
 
 // If an untrusted server's answer is stricter than the inferred class, the answer counts.
-func TestAnUntrustedAnswerRaises(t *testing.T) {
+func TestUntrustedAnswerRaises(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
 	tool := mcptest.Tool("list_notes", "")
@@ -198,7 +198,7 @@ func TestAnUntrustedAnswerRaises(t *testing.T) {
 
 // The links further in obey the class of the call: its reads are remembered, and its
 // writes end what is remembered.
-func TestTheCallsClassReachesMemory(t *testing.T) {
+func TestCallsClassReachesMemory(t *testing.T) {
 	t.Parallel()
 	server, person := newResolving(nil), new(approver)
 	cs, resolver, _ := wireForms[0].connect(t, server.server, wireWays[1])

@@ -171,7 +171,7 @@ func TestFailedRequestsAreExplained(t *testing.T) {
 }
 
 // The request has the name and the exact arguments; without arguments {}.
-func TestTheQuestionHasTheCallsOwnArguments(t *testing.T) {
+func TestQuestionHasTheCallsOwnArguments(t *testing.T) {
 	t.Parallel()
 	for arguments, want := range map[string]string{
 		`{"id":12345678901234567890}`: `{"id":12345678901234567890}`, "": "{}", " ": "{}", `{"a":{"b":[1.0,null]}}`: `{"a":{"b":[1.0,null]}}`,

@@ -261,7 +261,7 @@ func definitionOf(t testing.TB, cs *mcp.ClientSession, name string) *middleware.
 }
 
 // Each of our examples answers as in its table: over every form and every way.
-func TestAServerResolvesACall(t *testing.T) {
+func TestServerResolvesACall(t *testing.T) {
 	t.Parallel()
 	for _, f := range wireForms {
 		for _, w := range wireWays {

@@ -295,7 +295,7 @@ type asks struct{ error }
 func (asks) InputRequired() (mcp.InputRequestMap, string) { return nil, "s" }
 
 // An error that asks for input is for the edge that can put it on the wire.
-func TestAnErrorThatAsksForInputPasses(t *testing.T) {
+func TestErrorThatAsksForInputPasses(t *testing.T) {
 	t.Parallel()
 	want := asks{errors.New("who are you?")}
 	caller := output.New(output.Options{})(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {

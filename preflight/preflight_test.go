@@ -30,7 +30,7 @@ func (s *stateless) Resolve(context.Context, middleware.Call) (annotation.Annota
 	return s.a, true, nil
 }
 
-func TestAnAnswerCountsByTrust(t *testing.T) {
+func TestAnswerCountsByTrust(t *testing.T) {
 	t.Parallel()
 	worst, read, write := annotation.Destructive(), annotation.ReadOnly(), annotation.Write()
 	for _, tt := range []struct {
@@ -76,7 +76,7 @@ func TestAnAnswerCountsByTrust(t *testing.T) {
 
 // An untrusted server's word never lowers (B097), whatever it answers of whatever
 // tool, however often.
-func TestB097AnUntrustedAnswerNeverLowers(t *testing.T) {
+func TestB097UntrustedAnswerNeverLowers(t *testing.T) {
 	t.Parallel()
 	hint := rapid.SampledFrom([]annotation.Hint{annotation.Unset, annotation.No, annotation.Yes})
 	draw := rapid.Custom(func(t *rapid.T) annotation.Annotations {
@@ -105,7 +105,7 @@ func TestB097AnUntrustedAnswerNeverLowers(t *testing.T) {
 }
 
 // No server's answer lowers the host's own settings for the tool. It may raise.
-func TestTheHostsWordOutweighsTheServers(t *testing.T) {
+func TestHostsWordOutweighsTheServers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -130,7 +130,7 @@ func TestTheHostsWordOutweighsTheServers(t *testing.T) {
 }
 
 // An answer can only add hints that are not MCP's.
-func TestAnAnswerDoesNotTakeAConfirmationAway(t *testing.T) {
+func TestAnswerDoesNotTakeAConfirmationAway(t *testing.T) {
 	t.Parallel()
 	for answered, want := range map[annotation.Hint]annotation.Safety{annotation.Unset: dangerous, annotation.No: dangerous, annotation.Yes: dangerous} {
 		static := annotation.Write()
@@ -147,7 +147,7 @@ func TestAnAnswerDoesNotTakeAConfirmationAway(t *testing.T) {
 }
 
 // Where a rule of the host's speaks, no server is asked.
-func TestARuleComesBeforeTheServer(t *testing.T) {
+func TestRuleComesBeforeTheServer(t *testing.T) {
 	t.Parallel()
 	r := says(annotation.ReadOnly())
 	j := preflight.New(preflight.Options{
@@ -165,7 +165,7 @@ func TestARuleComesBeforeTheServer(t *testing.T) {
 	}
 }
 
-func TestWhoIsAsked(t *testing.T) {
+func TestConfirmerThatIsAsked(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
@@ -243,7 +243,7 @@ func TestWithoutAnAnswerTheStaticClassHolds(t *testing.T) {
 	judged(t.Context(), preflight.New(preflight.Options{Resolver: fails(cause)}), middleware.Call{Tool: &host}).check(t, "the host's own word", safe)
 }
 
-func TestASecondAnswerIsTaken(t *testing.T) {
+func TestSecondAnswerIsTaken(t *testing.T) {
 	t.Parallel()
 	r := new(resolver)
 	r.answer = func(context.Context, middleware.Call) (annotation.Annotations, bool, error) {
@@ -270,7 +270,7 @@ func TestInvalidArgumentsAreNotSent(t *testing.T) {
 	}
 }
 
-func TestAServersTextIsBounded(t *testing.T) {
+func TestServersTextIsBounded(t *testing.T) {
 	t.Parallel()
 	long := errors.New(strings.Repeat("é", 1<<20))
 	o := judged(t.Context(), preflight.New(preflight.Options{Resolver: fails(invalidArguments{long}), Trusted: everyone}), middleware.Call{Tool: act(t, annotation.ReadOnly(), true)})
@@ -305,7 +305,7 @@ func TestBehindInferWithoutACatalogue(t *testing.T) {
 	}
 }
 
-func TestAPanicOfTheResolverIsAFailure(t *testing.T) {
+func TestPanicOfTheResolverIsAFailure(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	r := &resolver{answer: func(context.Context, middleware.Call) (annotation.Annotations, bool, error) { panic("boom") }}
@@ -318,7 +318,7 @@ func TestAPanicOfTheResolverIsAFailure(t *testing.T) {
 }
 
 // The question has a small time of its own (B105), so that the call keeps most of its.
-func TestB105TheAnswerHasATimeOfItsOwn(t *testing.T) {
+func TestB105AnswerHasATimeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
@@ -357,7 +357,7 @@ func TestB105TheAnswerHasATimeOfItsOwn(t *testing.T) {
 }
 
 // The end of the caller's context is not a failure of the server.
-func TestACallThatIsGivenUpGoesNoFurther(t *testing.T) {
+func TestCallThatIsGivenUpGoesNoFurther(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r := &resolver{answer: func(context.Context, middleware.Call) (annotation.Annotations, bool, error) {
@@ -372,7 +372,7 @@ func TestACallThatIsGivenUpGoesNoFurther(t *testing.T) {
 
 // An answer is for one call: the next call is asked about again, and a less strict answer does not
 // revoke a stricter one to the same call (B103).
-func TestB103TheStrictestOfDifferingAnswersCounts(t *testing.T) {
+func TestB103StrictestOfDifferingAnswersCounts(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	answers := []string{"ynyn", "ynyn", "nynn", "ynyn", "nnnn", "nynn"}
@@ -404,7 +404,7 @@ func TestB103TheStrictestOfDifferingAnswersCounts(t *testing.T) {
 }
 
 // An edit is judged from the tool as it is, not as it was with the arguments before.
-func TestAnEditIsClassifiedAnew(t *testing.T) {
+func TestEditIsClassifiedAnew(t *testing.T) {
 	t.Parallel()
 	j := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": preflight.Strictest(
 		preflight.When("m", "get").Safe(), preflight.When("m", "append").Moderate(),
@@ -443,7 +443,7 @@ func TestAnEditIsClassifiedAnew(t *testing.T) {
 }
 
 // The answer of a call is bound to it: it has no answer for other arguments.
-func TestAnAnswerIsBoundToItsArguments(t *testing.T) {
+func TestAnswerIsBoundToItsArguments(t *testing.T) {
 	t.Parallel()
 	tool := act(t, annotation.Destructive(), true)
 	j := preflight.New(preflight.Options{Resolver: says(annotation.ReadOnly()), Trusted: everyone})

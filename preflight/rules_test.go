@@ -21,7 +21,7 @@ const (
 	safe      = annotation.Safe
 )
 
-func TestARuleHoldsForExactlyItsArguments(t *testing.T) {
+func TestRuleHoldsForExactlyItsArguments(t *testing.T) {
 	t.Parallel()
 	get := preflight.When("method", "get", "list").Safe()
 	dry := preflight.When("dry_run", true).Safe()
@@ -120,7 +120,7 @@ func TestARuleHoldsForExactlyItsArguments(t *testing.T) {
 }
 
 // A rule is for one tool of one server.
-func TestARuleIsForOneTool(t *testing.T) {
+func TestRuleIsForOneTool(t *testing.T) {
 	t.Parallel()
 	rule := preflight.When("method", "get").Safe()
 	for name, want := range map[string]annotation.Safety{"files/act": safe, "files/other": dangerous, "else/act": dangerous} {
@@ -222,7 +222,7 @@ func TestOurProbesAsRules(t *testing.T) {
 }
 
 // The host's and the server's other hints remain those of the tool.
-func TestAVerdictLeavesTheOtherFieldsAlone(t *testing.T) {
+func TestVerdictLeavesTheOtherFieldsAlone(t *testing.T) {
 	t.Parallel()
 	a := annotation.Destructive()
 	a.Title, a.AuditRequired, a.OpenWorld, a.Tags = "Act", annotation.Yes, annotation.No, []string{"x"}

@@ -170,7 +170,7 @@ func TestWhatWasHiddenOnceStaysHidden(t *testing.T) {
 	}
 }
 
-func TestAResultIsLookedAtWithItsSchema(t *testing.T) {
+func TestResultIsLookedAtWithItsSchema(t *testing.T) {
 	t.Parallel()
 	schema := map[string]any{"properties": map[string]any{"note": map[string]any{"$ref": "#/$defs/s"}}, "$defs": map[string]any{"s": map[string]any{"writeOnly": true}}}
 	var r redact.Redactor

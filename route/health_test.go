@@ -90,7 +90,7 @@ func TestEachReplicaIsTriedOnce(t *testing.T) {
 	}
 }
 
-func TestTheCallersEndEndsTheCall(t *testing.T) {
+func TestCallersEndEndsTheCall(t *testing.T) {
 	t.Parallel()
 	f := newFleet(route.RoundRobin, route.Options{Failures: 1}, route.Replica{ID: "a"}, route.Replica{ID: "b"})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -176,7 +176,7 @@ func TestWhatAServerAnswersIsNoFailureOfTheReplica(t *testing.T) {
 }
 
 // A replica that is being tried again gets one call at a time.
-func TestATrialIsOneCall(t *testing.T) {
+func TestTrialIsOneCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(route.RoundRobin, route.Options{Failures: 1}, route.Replica{ID: "a", Weight: 100})
@@ -221,7 +221,7 @@ func TestWritesAvoidTrials(t *testing.T) {
 	})
 }
 
-func TestAPanicCountsAndLeavesNoCallUnderWay(t *testing.T) {
+func TestPanicCountsAndLeavesNoCallUnderWay(t *testing.T) {
 	t.Parallel()
 	f := newFleet(route.LeastConnections, route.Options{Failures: 1}, route.Replica{ID: "a"}, route.Replica{ID: "b"})
 	bad := f.served(t, read, "")
@@ -246,7 +246,7 @@ type offering struct {
 
 func (o offering) Offers(*middleware.Tool) bool { return o.offers }
 
-func TestAReplicaWithAnotherDefinitionIsNotTheSameTool(t *testing.T) {
+func TestReplicaWithAnotherDefinitionIsNotTheSameTool(t *testing.T) {
 	t.Parallel()
 	other, same := new(server), new(server)
 	pool := route.NewPool("db", route.RoundRobin,

@@ -396,7 +396,7 @@ func TestRouteIsAGoodCitizen(t *testing.T) {
 	})
 }
 
-func TestAReplicaIsAGoodCitizensNext(t *testing.T) {
+func TestReplicaIsAGoodCitizensNext(t *testing.T) {
 	middlewaretest.Run(t, func(next middleware.ToolCaller) middleware.ToolCaller {
 		return route.New(route.Options{}, route.NewPool("kit", route.RoundRobin, route.Replica{ID: "only", Caller: next, Weight: 100}))(next)
 	})

@@ -67,7 +67,7 @@ var calls = map[string]json.RawMessage{
 	"orders_get": json.RawMessage(`{}`), "order_update_status": json.RawMessage(`{"id":"1"}`), "order_create": json.RawMessage(`{}`),
 }
 
-func TestAnHonestServerPasses(t *testing.T) {
+func TestHonestServerPasses(t *testing.T) {
 	s := new(shop)
 	annotationtest.Run(t, s.connect(t, s.honest()...), annotationtest.Options{
 		Want: map[string]annotation.Annotations{
@@ -113,7 +113,7 @@ func TestFaults(t *testing.T) {
 
 // A tool that is declared read-only leaves the state as it was; one declared
 // idempotent gives the same state after two calls.
-func TestABehaviourThatBeliesTheDeclarationIsFound(t *testing.T) {
+func TestBehaviorThatContradictsTheDeclarationIsFound(t *testing.T) {
 	t.Parallel()
 	s := new(shop)
 	grow := func() { s.orders[fmt.Sprint(len(s.orders)+1)] = "new" }

@@ -59,7 +59,7 @@ func addFunc[In, Out any](t *testing.T, c *catalog.Catalog, name string, a annot
 	return tool
 }
 
-func TestAFuncIsAToolLikeAnyOther(t *testing.T) {
+func TestFuncIsAToolLikeAnyOther(t *testing.T) {
 	t.Parallel()
 	c := catalog.New(catalog.Options{})
 	tool := addFunc(t, c, "get_price", annotation.ReadOnly(), price)
@@ -89,7 +89,7 @@ func TestAFuncIsAToolLikeAnyOther(t *testing.T) {
 
 // The host's word on its own func wins over what the name gives away, both ways; it
 // asks, is refused and is counted like any other.
-func TestAFuncHasTheClassThatTheHostDeclares(t *testing.T) {
+func TestFuncHasTheClassThatTheHostDeclares(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name string
@@ -251,7 +251,7 @@ func TestNilMapsOfAFuncMatchItsSchema(t *testing.T) {
 
 // An error of a call that a func made does not describe what the func had done before: its own
 // call is not made again.
-func TestAFuncThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
+func TestFuncThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
 	t.Parallel()
 	for name, inner := range map[string]error{
 		"not sent": &catalog.UnknownToolError{Tool: "notify"},

@@ -143,7 +143,7 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	}
 }
 
-func TestTheModelReadsTheDenial(t *testing.T) {
+func TestModelReadsTheDenial(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, desk, []call{{"a", "notes__delete_note", `{"id":"1"}`}, {"b", "notes__get_note", `{"id":"1"}`}})
@@ -155,7 +155,7 @@ func TestTheModelReadsTheDenial(t *testing.T) {
 	}
 }
 
-func TestTheModelReadsStructuredContent(t *testing.T) {
+func TestModelReadsStructuredContent(t *testing.T) {
 	t.Parallel()
 	told := talk(t, batchtest.New(t), []call{{"a", "notes__get_note", `{"id":"1"}`}, {"b", "notes__get_picture", `{"id":"1"}`}})
 	if want := batchtest.Text + "\n" + batchtest.Structured; told["a"].text() != want {
@@ -169,7 +169,7 @@ func TestTheModelReadsStructuredContent(t *testing.T) {
 
 // The runner makes the calls of a turn at once; the chain makes them in their order,
 // under the ids of the model.
-func TestTheCallsOfATurnKeepTheirOrderAndTheirIDs(t *testing.T) {
+func TestCallsOfATurnKeepTheirOrderAndTheirIDs(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		desk := batchtest.New(t)
@@ -269,7 +269,7 @@ func TestEachToolHasASchema(t *testing.T) {
 }
 
 // The allocations that the adapter adds to a call by hand and the SDK's own blocks.
-func TestACallCostsThreeAllocationsMore(t *testing.T) {
+func TestCallCostsThreeAllocationsMore(t *testing.T) {
 	if batchtest.Race {
 		t.Skip("the race detector allocates")
 	}

@@ -136,7 +136,7 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	}
 }
 
-func TestTheModelReadsTheDenial(t *testing.T) {
+func TestModelReadsTheDenial(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, config(t, desk), call{"a", "notes__delete_note", `{"id":"1"}`}, call{"b", "notes__get_note", `{"id":"1"}`})
@@ -145,7 +145,7 @@ func TestTheModelReadsTheDenial(t *testing.T) {
 	}
 }
 
-func TestTheModelReadsStructuredContent(t *testing.T) {
+func TestModelReadsStructuredContent(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	if got, want := talk(t, config(t, desk), call{"a", "notes__get_note", `{"id":"1"}`})["a"].Content, batchtest.Text+"\n"+batchtest.Structured; got != want {
@@ -166,7 +166,7 @@ func TestTheModelReadsStructuredContent(t *testing.T) {
 	}
 }
 
-func TestTheModelReadsItsMistakes(t *testing.T) {
+func TestModelReadsItsMistakes(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, config(t, desk), call{"a", "notes__fly", `{}`}, call{"b", "notes__get_note", `{"id":`}, call{"c", "notes__create_note", `{"id":"2"}`})
@@ -223,7 +223,7 @@ func (s streaming) StreamableRun(_ context.Context, arguments string, _ ...tool.
 }
 
 // Tools that Eino has already are behind the chain as others are, in each of their forms.
-func TestAMiddlewareGuardsTheToolsThatThereAre(t *testing.T) {
+func TestMiddlewareGuardsTheToolsThatThereAre(t *testing.T) {
 	t.Parallel()
 	for _, yes := range []bool{false, true} {
 		desk, ran := batchtest.New(t), []string(nil)
@@ -251,7 +251,7 @@ func TestAMiddlewareGuardsTheToolsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestAMiddlewareRefusesOtherTools(t *testing.T) {
+func TestMiddlewareRefusesOtherTools(t *testing.T) {
 	t.Parallel()
 	tools, ran := catalog.New(catalog.Options{}), []string(nil)
 	t.Cleanup(func() { _ = tools.Close() })
@@ -282,7 +282,7 @@ func TestAMiddlewareRefusesOtherTools(t *testing.T) {
 }
 
 // The allocations that the adapter adds to a call by hand.
-func TestACallCostsThreeAllocationsMore(t *testing.T) {
+func TestCallCostsThreeAllocationsMore(t *testing.T) {
 	if batchtest.Race {
 		t.Skip("the race detector allocates")
 	}

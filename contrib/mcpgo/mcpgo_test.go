@@ -104,7 +104,7 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	}
 }
 
-func TestTheCallerReadsTheDenial(t *testing.T) {
+func TestCallerReadsTheDenial(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	res := call(t, guarded(t, desk), "notes__delete_note")
@@ -113,7 +113,7 @@ func TestTheCallerReadsTheDenial(t *testing.T) {
 	}
 }
 
-func TestTheCallerReadsStructuredContent(t *testing.T) {
+func TestCallerReadsStructuredContent(t *testing.T) {
 	t.Parallel()
 	c := guarded(t, batchtest.New(t))
 	raw, err := json.Marshal(call(t, c, "notes__get_note").StructuredContent)
@@ -128,7 +128,7 @@ func TestTheCallerReadsStructuredContent(t *testing.T) {
 
 // A server's tools in a catalogue, with their annotations, their schemas and their
 // errors: the way in, and the way of a server that there is already.
-func TestAClientIsASession(t *testing.T) {
+func TestClientIsASession(t *testing.T) {
 	t.Parallel()
 	s := server.NewMCPServer("inner", "1")
 	seen := make(chan other.CallToolRequest, 10)
@@ -211,7 +211,7 @@ func TestSessionPanics(t *testing.T) {
 
 // The allocations that the adapter adds to a call, beyond the client's own and one conversion of
 // the answer between the types of two SDKs.
-func TestACallCostsThreeAllocationsMore(t *testing.T) {
+func TestCallCostsThreeAllocationsMore(t *testing.T) {
 	if batchtest.Race {
 		t.Skip("the race detector allocates")
 	}

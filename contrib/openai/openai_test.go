@@ -125,7 +125,7 @@ func TestBeforeADangerousCallThePersonIsAsked(t *testing.T) {
 	}
 }
 
-func TestTheModelReadsTheDenial(t *testing.T) {
+func TestModelReadsTheDenial(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, desk, call{"a", "notes__delete_note", `{"id":"1"}`}, call{"b", "notes__get_note", `{"id":"1"}`})
@@ -134,7 +134,7 @@ func TestTheModelReadsTheDenial(t *testing.T) {
 	}
 }
 
-func TestTheModelReadsStructuredContent(t *testing.T) {
+func TestModelReadsStructuredContent(t *testing.T) {
 	t.Parallel()
 	told := talk(t, batchtest.New(t), call{"a", "notes__get_note", `{"id":"1"}`}, call{"b", "notes__get_picture", `{"id":"1"}`})
 	if want := batchtest.Text + "\n" + batchtest.Structured; told["a"] != want {
@@ -145,7 +145,7 @@ func TestTheModelReadsStructuredContent(t *testing.T) {
 	}
 }
 
-func TestTheModelReadsItsMistakes(t *testing.T) {
+func TestModelReadsItsMistakes(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	told := talk(t, desk,
@@ -161,7 +161,7 @@ func TestTheModelReadsItsMistakes(t *testing.T) {
 }
 
 // The input of a custom call is not dropped.
-func TestACustomCallIsNotMadeWithoutItsInput(t *testing.T) {
+func TestCustomCallIsNotMadeWithoutItsInput(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	custom := openai.ChatCompletionMessageToolCallUnion{ID: "a", Type: "custom", Custom: openai.ChatCompletionMessageCustomToolCallCustom{Name: "notes__create_note", Input: "a note"}}
@@ -172,7 +172,7 @@ func TestACustomCallIsNotMadeWithoutItsInput(t *testing.T) {
 }
 
 // The allocations that the adapter adds to a call by hand and the SDK's own message.
-func TestAnAnswerCostsThreeAllocationsMore(t *testing.T) {
+func TestAnswerCostsThreeAllocationsMore(t *testing.T) {
 	if batchtest.Race {
 		t.Skip("the race detector allocates")
 	}

@@ -27,7 +27,7 @@ var (
 
 // Each query of the dashboard is about metrics and labels that calls really emit,
 // under the names that Prometheus sees.
-func TestTheDashboardAsksForWhatIsEmitted(t *testing.T) {
+func TestDashboardAsksForWhatIsEmitted(t *testing.T) {
 	t.Parallel()
 	emitted := scrape(t)
 	raw, err := os.ReadFile("dashboard.json")

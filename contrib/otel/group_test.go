@@ -18,7 +18,7 @@ func (desk) ConfirmGroup(_ context.Context, requests []hitl.Request) (map[string
 }
 
 // A confirmer that takes several questions at once still does, with a span for each.
-func TestADialogHasASpanForEachQuestion(t *testing.T) {
+func TestDialogHasASpanForEachQuestion(t *testing.T) {
 	t.Parallel()
 	l := newLab(fairleadotel.Options{})
 	if _, ok := l.Confirmer(says(hitl.Denied)).(hitl.GroupConfirmer); ok {

@@ -162,7 +162,7 @@ func says(v hitl.Verdict) hitl.Confirmer {
 	return hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{Verdict: v}, nil })
 }
 
-func TestASpanHasTheDecisions(t *testing.T) {
+func TestSpanHasTheDecisions(t *testing.T) {
 	t.Parallel()
 	b, l := connect(t), newLab(fairleadotel.Options{})
 	caller := standard(l, nil).Then(b)
@@ -211,7 +211,7 @@ func TestASpanHasTheDecisions(t *testing.T) {
 	}
 }
 
-func TestARepeatedCallHasASpanForEachAttempt(t *testing.T) {
+func TestRepeatedCallHasASpanForEachAttempt(t *testing.T) {
 	t.Parallel()
 	b, l := connect(t), newLab(fairleadotel.Options{})
 	caller := standard(l, nil).Then(b)
@@ -241,7 +241,7 @@ func TestARepeatedCallHasASpanForEachAttempt(t *testing.T) {
 	}
 }
 
-func TestTheWaitForAPersonHasItsOwnSpan(t *testing.T) {
+func TestWaitForAPersonHasItsOwnSpan(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		confirmer hitl.Confirmer
@@ -358,7 +358,7 @@ func TestErrorTypeOfACause(t *testing.T) {
 	}
 }
 
-func TestAPanicIsMeasuredAndGoesOn(t *testing.T) {
+func TestPanicIsMeasuredAndGoesOn(t *testing.T) {
 	t.Parallel()
 	l := newLab(fairleadotel.Options{})
 	next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { panic("broken") })

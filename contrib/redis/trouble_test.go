@@ -214,7 +214,7 @@ func TestSealed(t *testing.T) {
 }
 
 // An answer that was forged in Redis denies.
-func TestForgedAnswerIsANo(t *testing.T) {
+func TestForgedAnswerIsADenial(t *testing.T) {
 	t.Parallel()
 	e := redistest.New(t)
 	s := open(t, e.URL(), redis.Options{Key: key, Timeout: patient})

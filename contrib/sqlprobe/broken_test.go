@@ -11,10 +11,10 @@ import (
 
 // A parser that has broken down is never asked again. It would stay broken for the
 // other tests, so it is broken in a process of its own.
-func TestABrokenParserReadsNothing(t *testing.T) {
+func TestBrokenParserReadsNothing(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("SQLPROBE_BREAK") == "" {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestABrokenParserReadsNothing$")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBrokenParserReadsNothing$")
 		cmd.Env = append(os.Environ(), "SQLPROBE_BREAK=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)

@@ -225,7 +225,7 @@ func TestYesAllTidiesTheFolder(t *testing.T) {
 	}
 }
 
-func TestNobodyToAskMeansNothingDeleted(t *testing.T) {
+func TestWithoutAPersonNothingIsDeleted(t *testing.T) {
 	dir := messy(t)
 	r := play(t, "", "--json", "--dir", dir)
 	if s := r.summary(t); r.code != exitDenied || s["allowed"] != 0 || s["denied"] != 5 || s["asked"] != 5 {
@@ -275,7 +275,7 @@ func TestNothingHappensTwiceOnAFlakyServer(t *testing.T) {
 	}
 }
 
-func TestTheLedgerShowsAnEffectThatHappenedTwice(t *testing.T) {
+func TestLedgerShowsAnEffectThatHappenedTwice(t *testing.T) {
 	var out bytes.Buffer
 	f := &folder{dir: "/x", ledger: map[string]int{"delete_file {}": 2}}
 	if (options{out: &out}).showLedger(f) || !strings.Contains(out.String(), `✗ happened more than once: ["delete_file {}"]`) {
@@ -318,7 +318,7 @@ func script(t *testing.T, text string) string {
 	return path
 }
 
-func TestAScriptGoesOnAfterABadCall(t *testing.T) {
+func TestScriptGoesOnAfterABadCall(t *testing.T) {
 	path := script(t, `[
 		{"tool": "no_such_tool", "arguments": {}},
 		{"tool": "list_files", "arguments": [1]},
@@ -404,7 +404,7 @@ func TestAnotherServerIsExplored(t *testing.T) {
 	}
 }
 
-func TestAServerThatDiesMidwayIsAnError(t *testing.T) {
+func TestServerThatDiesMidwayIsAnError(t *testing.T) {
 	r := playReal(t, "", "--server", child(t, "dies"), "--json")
 	if r.code != exitError || !strings.Contains(r.errs, "out of cheese") || !strings.Contains(r.errs, "1 call could not be made") {
 		t.Errorf("exit %d, %q", r.code, r.errs)
@@ -471,7 +471,7 @@ func (w *tripwire) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-func TestAnInterruptEndsTheRun(t *testing.T) {
+func TestInterruptEndsTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	dir := messy(t)

@@ -139,7 +139,7 @@ func TestFreeMembersAreAnchored(t *testing.T) {
 	}
 }
 
-func TestStandingYesCoversOnlyItsLike(t *testing.T) {
+func TestStandingApprovalCoversOnlyItsLike(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tool, err := middleware.NewTool("files", &mcp.Tool{Name: "delete"}, annotation.Destructive())
@@ -201,7 +201,7 @@ func TestStandingYesCoversOnlyItsLike(t *testing.T) {
 
 // One scope fills its own places and nobody else's: its next yes is refused, what others
 // want remembered is kept, and nothing that stands is given up for it.
-func TestStandingYesesAreBoundedByScope(t *testing.T) {
+func TestStandingApprovalsAreBoundedByScope(t *testing.T) {
 	t.Parallel()
 	s := approvals.NewMemory()
 	ctx, until := t.Context(), time.Now().Add(time.Hour)

@@ -103,7 +103,7 @@ func TestForeignAnswerHasNoEffect(t *testing.T) {
 	})
 }
 
-func TestOfThoseWhoAnswerAtOnceOneWins(t *testing.T) {
+func TestOneOfSimultaneousAnswersWins(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, s approvals.Store) {
 		for i := range 20 {
@@ -163,7 +163,7 @@ func TestTimeIsKept(t *testing.T) {
 	})
 }
 
-func TestApprovalBeginsPendingOrByAStandingYes(t *testing.T) {
+func TestApprovalBeginsPendingOrStanding(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, s approvals.Store) {
 		err := s.Remember(t.Context(), approvals.Standing{ID: "x", Tool: "t", Definition: "d", Class: "dangerous", Arguments: "h", Until: time.Now().Add(time.Hour)})
@@ -198,7 +198,7 @@ func TestApprovalBeginsPendingOrByAStandingYes(t *testing.T) {
 	})
 }
 
-func TestStandingYesesAreKeptByScopeAndTool(t *testing.T) {
+func TestStandingApprovalsAreKeptByScopeAndTool(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, s approvals.Store) {
 		add := func(id, scope, tool string, d time.Duration) {

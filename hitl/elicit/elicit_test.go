@@ -20,7 +20,7 @@ import (
 )
 
 // Whatever is not an accepted form that says allow is a no, over both forms of the wire.
-func TestOnlyAnAcceptedAllowIsAYes(t *testing.T) {
+func TestOnlyAnAcceptedAllowIsAnApproval(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways {
 		for _, tt := range []struct {
@@ -63,7 +63,7 @@ func TestOnlyAnAcceptedAllowIsAYes(t *testing.T) {
 }
 
 // The store has the question open between the legs, and ends it with the answer.
-func TestTheRecordOfAQuestion(t *testing.T) {
+func TestRecordOfAQuestion(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways {
 		for _, tt := range []struct {
@@ -94,7 +94,7 @@ func TestTheRecordOfAQuestion(t *testing.T) {
 
 // A client that cannot be asked is told so, nothing runs, and the host can ask
 // somebody else.
-func TestAClientThatCannotBeAsked(t *testing.T) {
+func TestClientThatCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	deaf := func() *mcp.Client { return mcp.NewClient(&mcp.Implementation{Name: "deaf", Version: "1"}, nil) }
 	urlOnly := func() *mcp.Client {
@@ -245,7 +245,7 @@ func TestEndIsChosen(t *testing.T) {
 }
 
 // A client that goes away while its user thinks leaves nothing that could run.
-func TestADisconnectLeavesNoOpenGrant(t *testing.T) {
+func TestDisconnectLeavesNoOpenGrant(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestADisconnectLeavesNoOpenGrant(t *testing.T) {
 
 // A tool handler of the SDK, such as a proxy's, is asked about by both forms too; and
 // what the tool itself asks for comes to it, though we asked in between.
-func TestAToolThatAsksForInputItself(t *testing.T) {
+func TestToolThatAsksForInputItself(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestAToolThatAsksForInputItself(t *testing.T) {
 }
 
 // A question that nobody answers is over when the person's time is.
-func TestSilenceIsANo(t *testing.T) {
+func TestSilenceIsADenial(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways[:1] { // the others end with the second leg, which does not come
 		t.Run(way.name, func(t *testing.T) {
@@ -355,7 +355,7 @@ func TestSilenceIsANo(t *testing.T) {
 	}
 }
 
-func TestAShortKeyIsRefused(t *testing.T) {
+func TestShortKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if v := fmt.Sprint(recover()); !strings.HasPrefix(v, "elicit: Options.Key has 5 bytes") {

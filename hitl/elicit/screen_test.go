@@ -146,7 +146,7 @@ func TestNoSecretIsAskedForBesidesWhatIsLookedAt(t *testing.T) {
 }
 
 // A session that the host does not know is shown nothing of.
-func TestAServerWithoutANameIsNotShown(t *testing.T) {
+func TestServerWithoutANameIsNotShown(t *testing.T) {
 	t.Parallel()
 	u := says("accept", map[string]any{})
 	handle := elicit.Screen(func(*mcp.ClientSession) string { return "" }, u.handle)
@@ -197,7 +197,7 @@ func TestB319SamplingIsOff(t *testing.T) {
 }
 
 // Nothing that we send asks for sampling.
-func TestTheQuestionIsOneForm(t *testing.T) {
+func TestQuestionIsOneForm(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{})
 	res, err := remove(t, mcptest.ConnectVersion(t, d.server, byHand(), mcptest.Modern))

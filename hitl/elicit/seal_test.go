@@ -100,7 +100,7 @@ func deletion(t testing.TB) middleware.Call {
 }
 
 // A yes is for the question that was asked, whatever is changed about the call.
-func TestAnAnswerIsSealedToItsQuestion(t *testing.T) {
+func TestAnswerIsSealedToItsQuestion(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -260,7 +260,7 @@ func FuzzState(f *testing.F) {
 }
 
 // An answer is good until the question ends, by the seal and by the store.
-func TestALateAnswerIsANo(t *testing.T) {
+func TestLateAnswerIsADenial(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -291,7 +291,7 @@ func (f forgetful) Add(ctx context.Context, a approvals.Approval) error {
 	return f.Store.Add(ctx, a)
 }
 
-func TestTheSealEndsByItself(t *testing.T) {
+func TestSealEndsByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newReplica(elicit.New(elicit.Options{}), hitl.Options{Timeout: time.Minute, Store: forgetful{approvals.NewMemory()}})
@@ -305,7 +305,7 @@ func TestTheSealEndsByItself(t *testing.T) {
 }
 
 // Of many who answer at once one is heard.
-func TestAnAnswerIsGoodOnce(t *testing.T) {
+func TestAnswerIsGoodOnce(t *testing.T) {
 	t.Parallel()
 	r := newReplica(elicit.New(elicit.Options{}), hitl.Options{})
 	state := r.ask(t, deletion(t))
@@ -378,7 +378,7 @@ func TestWhatComesWithTheState(t *testing.T) {
 }
 
 // An accepted form without a state answers nothing: the call is asked about.
-func TestAnAnswerWithoutAQuestion(t *testing.T) {
+func TestAnswerWithoutAQuestion(t *testing.T) {
 	t.Parallel()
 	r := newReplica(elicit.New(elicit.Options{}), hitl.Options{})
 	if _, _, asks := fault.InputRequired(r.answer(deletion(t), "")); !asks {
@@ -388,7 +388,7 @@ func TestAnAnswerWithoutAQuestion(t *testing.T) {
 }
 
 // A yes to a commit is for the draft that was shown, and for no later one of its name.
-func TestAnAnswerIsSealedToTheDrafts(t *testing.T) {
+func TestAnswerIsSealedToTheDrafts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string

@@ -83,7 +83,7 @@ func TestQuestionCanBeDecidedWhereItWasAsked(t *testing.T) {
 }
 
 // A page hears of what other replicas ask.
-func TestPageHearsOfOtherReplicas(t *testing.T) {
+func TestPageShowsQuestionsOfOtherReplicas(t *testing.T) {
 	board := approvals.NewBoard()
 	served(t, inbox.Options{Board: board}, func(t *testing.T, in *inbox.Inbox, n *network) {
 		b, other := enters(t, n, in, ""), inbox.New(inbox.Options{Board: board})
@@ -118,7 +118,7 @@ func (f *forger) Wait(ctx context.Context, id string) ([]byte, error) {
 
 // What is shown is what was asked: another version, a part of it, or something else
 // under the same digest is not shown, and an answer to something else is a no.
-func TestBoardIsNotBelieved(t *testing.T) {
+func TestBoardIsNotTrusted(t *testing.T) {
 	same := func(b []byte) []byte { return b }
 	change := func(old, with string) func([]byte) []byte {
 		return func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), old, with)) }
@@ -235,7 +235,7 @@ func (brokenBoard) TakeDown(context.Context, string) error           { return er
 
 // A board that does not work is a no, a page all the same, and a line in the log
 // for each change.
-func TestBrokenBoardIsANo(t *testing.T) {
+func TestBrokenBoardIsADenial(t *testing.T) {
 	log := new(logged)
 	served(t, inbox.Options{Board: brokenBoard{}, Logger: log.logger()}, func(t *testing.T, in *inbox.Inbox, n *network) {
 		b := enters(t, n, in, "")

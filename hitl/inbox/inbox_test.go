@@ -89,7 +89,7 @@ func TestCallerThatGivesUpTakesItsQuestionAlong(t *testing.T) {
 }
 
 // A question that cannot be shown, or told from another, is a no.
-func TestRequestThatCannotBeShownIsANoB323(t *testing.T) {
+func TestRequestThatCannotBeShownIsDeniedB323(t *testing.T) {
 	served(t, inbox.Options{MaxPending: 2}, func(t *testing.T, in *inbox.Inbox, n *network) {
 		b := enters(t, n, in, "")
 		first := ask(t.Context(), in, asks(t, "one", `{"path":"a.txt"}`))

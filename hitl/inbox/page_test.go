@@ -216,7 +216,7 @@ func FuzzEditable(f *testing.F) {
 }
 
 // Landmarks, labels and headings, without a browser.
-func TestPageIsMadeForEverybody(t *testing.T) {
+func TestPageWorksOnAnyScreenAndKeyboard(t *testing.T) {
 	served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
 		b := enters(t, n, in, "")
 		a := ask(t.Context(), in, asks(t, "one", `{"path":"a.txt"}`))

@@ -108,7 +108,7 @@ func TestTerminalUnderstandsItsLetters(t *testing.T) {
 }
 
 // Half a line before the terminal broke is no answer.
-func TestBrokenTerminalIsANo(t *testing.T) {
+func TestBrokenTerminalIsADenial(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("input/output error")
 	got, err := terminal.New(io.MultiReader(strings.NewReader("y"), iotest.ErrReader(broken)), io.Discard).Confirm(t.Context(), asks(t, `{}`))
@@ -199,7 +199,7 @@ func TestTerminalEscapesWhatOthersWrote(t *testing.T) {
 	}
 }
 
-func TestTerminalTakesNoYesToWhatItDidNotShow(t *testing.T) {
+func TestTerminalTakesNoApprovalOfWhatItDidNotShow(t *testing.T) {
 	t.Parallel()
 	long := `{"body":"` + strings.Repeat("x", 200_000) + `"}`
 	const refused = "so nothing was approved; d shows all"
@@ -289,7 +289,7 @@ func (typedAt) Stat() (fs.FileInfo, error) {
 
 // Who strikes a key twice at a terminal has answered one question, and not the next one,
 // which was not to be seen yet. What is piped in comes all at once.
-func TestLineThatIsTypedBeforeAnybodyCanHaveReadTheQuestionIsThrownAway(t *testing.T) {
+func TestLineTypedBeforeTheQuestionIsReadIsDiscarded(t *testing.T) {
 	t.Parallel()
 	for name, piped := range map[string]bool{"typed": false, "piped": true} {
 		t.Run(name, func(t *testing.T) {
@@ -380,7 +380,7 @@ func TestLineForAQuestionThatHasExpiredIsThrownAway(t *testing.T) {
 	}
 }
 
-func TestLateInputThatEndsIsANo(t *testing.T) {
+func TestLateInputThatEndsIsADenial(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
@@ -489,7 +489,7 @@ func (c *counting) Read([]byte) (int, error) {
 
 // A tool without a definition, which only a host can make, is denied like all
 // that cannot be shown.
-func TestWhatCannotBeShownIsANo(t *testing.T) {
+func TestWhatCannotBeShownIsADenial(t *testing.T) {
 	t.Parallel()
 	e := new(executor)
 	c := hitl.New(terminal.New(strings.NewReader("y\n"), io.Discard), hitl.Options{})(guarded(e))

@@ -17,7 +17,7 @@ func set(t *testing.T, scopes ...scope.Scope) scope.Set {
 	return s
 }
 
-func TestScopeCoversExactlyWhatItSays(t *testing.T) {
+func TestScopeCoversExactlyItsPattern(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		scope   string

@@ -517,7 +517,7 @@ func oneField(next middleware.ToolCaller) middleware.ToolCaller {
 
 // A lock that another test holds briefly, such as that of a table that is made once, is not a
 // deadlock.
-func TestALockThatIsHeldElsewhere(t *testing.T) {
+func TestLockThatIsHeldElsewhere(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	over := make(chan struct{})

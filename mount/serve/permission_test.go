@@ -184,7 +184,7 @@ func TestScopesOfTheRequestFilterWhatIsResolved(t *testing.T) {
 }
 
 // A list that a middleware further in has made something else of is not shown unread.
-func TestAListThatCannotBeFilteredIsNotShown(t *testing.T) {
+func TestListThatCannotBeFilteredIsNotShown(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
 	tool := &mcp.Tool{Name: "add_customers", InputSchema: json.RawMessage(`{"type":"object"}`)}

@@ -135,7 +135,7 @@ func TestAnnotationsSurviveTheWire(t *testing.T) {
 }
 
 // The chain stands before the handlers, over every transport and revision.
-func TestTheChainOfAServer(t *testing.T) {
+func TestChainOfAServer(t *testing.T) {
 	t.Parallel()
 	for _, version := range mcptest.Versions {
 		t.Run(version, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestTheChainOfAServer(t *testing.T) {
 }
 
 // The bytes that a person agreed to are those that the handler gets.
-func TestAnEditReachesTheHandler(t *testing.T) {
+func TestEditReachesTheHandler(t *testing.T) {
 	t.Parallel()
 	edit := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 		return hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{"name":"Bob"}`)}, nil
@@ -189,7 +189,7 @@ func TestAnEditReachesTheHandler(t *testing.T) {
 }
 
 // A tool that is replaced is called as what it is now.
-func TestAReplacedToolHasItsNewClass(t *testing.T) {
+func TestReplacedToolHasItsNewClass(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
 	s := serve.New(server, "crm", serve.Options{Chain: chain.Standard{}.Middleware()})
@@ -210,7 +210,7 @@ func TestAReplacedToolHasItsNewClass(t *testing.T) {
 }
 
 // What a person agreed to is the tool as it was shown.
-func TestAToolThatIsReplacedWhileAPersonThinksIsRefused(t *testing.T) {
+func TestToolThatIsReplacedWhileAPersonThinksIsRefused(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
 	var calls atomic.Int64
@@ -253,7 +253,7 @@ func TestScopeDefaultsToTheSession(t *testing.T) {
 }
 
 // Whoever chooses a session's id, it is no user's.
-func TestASessionIsNotAUser(t *testing.T) {
+func TestSessionIsNotAUser(t *testing.T) {
 	t.Parallel()
 	var scopes []string
 	watch := func(next middleware.ToolCaller) middleware.ToolCaller {
@@ -380,7 +380,7 @@ func TestToolHandler(t *testing.T) {
 
 // What a handler was told of a call that it made itself says nothing of what it had done
 // before.
-func TestAHandlerThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
+func TestHandlerThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
 	t.Parallel()
 	tool, err := middleware.NewTool("srv", mcptest.Tool("pay", ""), annotation.Write())
 	if err != nil {
@@ -398,7 +398,7 @@ func TestAHandlerThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
 }
 
 // A catalogue that trusts a server of ours has the classes that it declared.
-func TestACatalogueReadsAServerOfOurs(t *testing.T) {
+func TestCatalogueReadsAServerOfOurs(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
 	s := serve.New(server, "ours", serve.Options{})
@@ -453,7 +453,7 @@ func (asksForInput) InputRequired() (mcp.InputRequestMap, string) {
 
 // An error that asks for input is a question to a client whose revision has those, and
 // an error to any other.
-func TestAnErrorThatAsksForInput(t *testing.T) {
+func TestErrorThatAsksForInput(t *testing.T) {
 	t.Parallel()
 	for _, version := range mcptest.Versions {
 		t.Run(version, func(t *testing.T) {

@@ -71,8 +71,8 @@ func TestQuotasAreKept(t *testing.T) {
 	}
 }
 
-// TestTheWorkloadFindsHarm shows that the counts above can be other than 0.
-func TestTheWorkloadFindsHarm(t *testing.T) {
+// TestWorkloadFindsHarm shows that the counts above can be other than 0.
+func TestWorkloadFindsHarm(t *testing.T) {
 	if got := outcome(t, "retry all (failsafe-go)", false); got.duplicates == 0 || got.unasked == 0 {
 		t.Errorf("retrying everything does no harm here: %+v", got)
 	}

@@ -72,7 +72,7 @@ func TestAuditShowTakesWordsInAnyCaseAndNoOthers(t *testing.T) {
 
 // The record of a stale answer gives its reason: it was cached, how long ago, and how long
 // the chain takes it to stay true.
-func TestAuditShowTellsHowOldAnAnswerIs(t *testing.T) {
+func TestAuditShowHasTheAgeOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "calls.jsonl")
 	file, err := audit.OpenFile(path, nil)
@@ -103,7 +103,7 @@ func TestAuditShowTellsHowOldAnAnswerIs(t *testing.T) {
 
 // One command answers what was deleted last week and who allowed it, on the record of a
 // real run.
-func TestAuditAnswersWhatWasDeletedAndWhoAllowedIt(t *testing.T) {
+func TestAuditAnswersWhatWasDeletedAndByWhom(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	record, rules := filepath.Join(folder, "calls.jsonl"), filepath.Join(folder, "policy.json")
@@ -198,7 +198,7 @@ func TestMissingWordsAreNamed(t *testing.T) {
 }
 
 // A disk that is full is no mistake in the command line.
-func TestASchemaThatCannotBeWritten(t *testing.T) {
+func TestSchemaThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	full, ours := io.Pipe()
 	_ = full.Close()

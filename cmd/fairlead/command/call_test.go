@@ -50,7 +50,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-func TestCallTellsWhatTheToolSays(t *testing.T) {
+func TestCallPrintsTheToolsResult(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
 	mcptest.Add(server, mcptest.Tool("get_all", ""), func(_ context.Context, _ json.RawMessage) (*mcp.CallToolResult, error) {
@@ -231,7 +231,7 @@ func TestRecordThatWasChangedIsBroken(t *testing.T) {
 }
 
 // A record that somebody wrote by hand moves no cursor.
-func TestRecordThatSomebodyMadeUpIsText(t *testing.T) {
+func TestForgedRecordIsText(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "calls.jsonl")
 	if err := os.WriteFile(path, []byte(`{"kind":"intent\u001b[2J","run":"r","n":1,"tool":"t","class":"safe"}`), 0o600); err != nil {

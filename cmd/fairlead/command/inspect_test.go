@@ -63,7 +63,7 @@ func (r inspected) safety() (classes, sources map[string]string) {
 	return classes, sources
 }
 
-func TestALyingServerLowersNothingAndEachLieIsAFinding(t *testing.T) {
+func TestFalseDeclarationsLowerNothingAndAreFindings(t *testing.T) {
 	t.Parallel()
 	r := inspectJSON(t, exitFindings, lying(t))
 	classes, _ := r.safety()
@@ -84,7 +84,7 @@ func TestALyingServerLowersNothingAndEachLieIsAFinding(t *testing.T) {
 	}
 }
 
-func TestATrustedServerIsBelievedAndProvenanceSaysSo(t *testing.T) {
+func TestTrustedServersHintsCountAndAreAttributed(t *testing.T) {
 	t.Parallel()
 	r := inspectJSON(t, exitFindings, "--trust", lying(t))
 	classes, sources := r.safety()
@@ -157,7 +157,7 @@ func TestSeveralServers(t *testing.T) {
 	}
 }
 
-func TestAnUnreachableServerIsNamed(t *testing.T) {
+func TestUnreachableServerIsNamed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		args []string
@@ -205,7 +205,7 @@ func TestServerRunsAsItsClientRunsIt(t *testing.T) {
 	}
 }
 
-func TestServerThatSaysNothingIsGivenUp(t *testing.T) {
+func TestServerThatSendsNothingIsGivenUp(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := program(t, "", "inspect", "--timeout", "50ms", "--", "sleep", "60")
 	if code != exitUnreachable || stdout != "" || !strings.Contains(stderr, "no answer within 50ms (--timeout)") {

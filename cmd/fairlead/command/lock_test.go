@@ -101,7 +101,7 @@ func TestHalfAnAnswerIsNone(t *testing.T) {
 	}
 }
 
-func TestPromptSaysWhatTheChainEnforces(t *testing.T) {
+func TestPromptStatesWhatTheChainEnforces(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := program(t, "", "prompt", "--identity", "You keep the books.", lying(t))
 	if code != exitOK || !strings.HasPrefix(stdout, "You keep the books.") || !strings.Contains(stdout, "\ndelete_account") {

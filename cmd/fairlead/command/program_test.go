@@ -185,7 +185,7 @@ func TestExitCodesOfTheBuiltProgram(t *testing.T) {
 }
 
 // Whoever interrupts the program has it end, whatever it waits for.
-func TestAnInterruptEndsWhatWaitsForInput(t *testing.T) {
+func TestInterruptEndsWhatWaitsForInput(t *testing.T) {
 	t.Parallel()
 	url, dir := lying(t), t.TempDir()
 	for name, c := range map[string]struct {

@@ -86,7 +86,7 @@ func TestNothingStarts(t *testing.T) {
 	}
 }
 
-func TestAServerThatCannotBeStarted(t *testing.T) {
+func TestServerThatCannotBeStarted(t *testing.T) {
 	t.Parallel()
 	code, _, stderr := told(t, "proxy", "--", "/no/such/program")
 	if code != 3 || !strings.Contains(stderr, `the server "program" cannot be reached`) {

@@ -157,7 +157,7 @@ env_http_headers = { "X-Key" = "FAIRLEAD_TEST_KEY" }
 	}
 }
 
-func TestConfiguredByCodexSaysWhatIsWrong(t *testing.T) {
+func TestConfiguredByCodexNamesTheFault(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		text string
@@ -193,7 +193,7 @@ func TestConfiguredByCodexSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestConfiguredSaysWhatIsWrong(t *testing.T) {
+func TestConfiguredNamesTheFault(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		text  string

@@ -24,7 +24,7 @@ func write(t testing.TB, name, text string) string {
 	return name
 }
 
-func TestB199AFileThatOthersMayWriteIsRefused(t *testing.T) {
+func TestB199FileThatOthersMayWriteIsRefused(t *testing.T) {
 	t.Parallel()
 	name := write(t, "", "{}")
 	for _, c := range []struct {
@@ -42,7 +42,7 @@ func TestB199AFileThatOthersMayWriteIsRefused(t *testing.T) {
 	}
 }
 
-func TestB199AFileOfSomebodyElseIsRefused(t *testing.T) {
+func TestB199FileOfAnotherUserIsRefused(t *testing.T) {
 	t.Parallel()
 	name := write(t, "", "{}")
 	if err := os.Chown(name, os.Geteuid()+4321, -1); err != nil {
@@ -53,14 +53,14 @@ func TestB199AFileOfSomebodyElseIsRefused(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNotThere(t *testing.T) {
+func TestFileThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	if _, err := policy.OpenLive(filepath.Join(t.TempDir(), "p.json"), slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("it was opened")
 	}
 }
 
-func TestB197AnInvalidFileChangesNothing(t *testing.T) {
+func TestB197InvalidFileChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		name := write(t, "", `{"rules": [{"tool": "s/a", "decide": "deny"}]}`)
 		var log strings.Builder
@@ -96,7 +96,7 @@ func TestB197AnInvalidFileChangesNothing(t *testing.T) {
 	})
 }
 
-func TestAnEditThatNeitherTimeNorSizeTellsCounts(t *testing.T) {
+func TestEditThatKeepsTimeAndSizeCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "p.json")
 		edit := func(text string) {

@@ -87,7 +87,7 @@ func TestEverythingThatAPolicyCanSay(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsNamedWithItsLineAndKey(t *testing.T) {
+func TestFaultsAreNamedWithLineAndKey(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
 		{"B185 an unknown key", "{\n\"approvel\": \"required\"}", `p.json:2: approvel: the key is unknown; did you mean "approvals"?`},
@@ -226,7 +226,7 @@ func TestRulesOverArguments(t *testing.T) {
 	}
 }
 
-func TestAllFaultsAreToldAtOnce(t *testing.T) {
+func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := policy.Parse("p.json", []byte("{\n\"lokc\": \"a\",\n\"readOnly\": 1,\n\"rules\": [{\"tool\": \"[\"}]}"))
 	for _, want := range []string{"p.json:2: lokc", "p.json:3: readOnly", "p.json:4: rules[0].tool"} {
@@ -254,7 +254,7 @@ func TestB205TooManyRulesAreRefusedWhole(t *testing.T) {
 	}
 }
 
-func TestTheStrictestRuleCounts(t *testing.T) {
+func TestStrictestRuleCounts(t *testing.T) {
 	t.Parallel()
 	rules := func(rules ...string) string { return `{"rules": [` + strings.Join(rules, ",") + `]}` }
 	rule := func(tool, decide string) string { return fmt.Sprintf(`{"tool": %q, "decide": %q}`, tool, decide) }
@@ -355,7 +355,7 @@ func TestAskRaises(t *testing.T) {
 	}
 }
 
-func TestThePolicyAnswersForAPerson(t *testing.T) {
+func TestPolicyAnswersForAPerson(t *testing.T) {
 	t.Parallel()
 	p := parse(t, "{\"rules\": [\n{\"tool\": \"s/delete_a\", \"decide\": \"allow\"}]}")
 	var person hitl.Confirmer
@@ -391,7 +391,7 @@ func TestPolicyAllowsNoUntrustedSource(t *testing.T) {
 
 // The schema takes what the reader takes, and refuses what it refuses, as far as a
 // schema can know.
-func TestTheSchemaAgreesWithTheReader(t *testing.T) {
+func TestSchemaAgreesWithTheReader(t *testing.T) {
 	t.Parallel()
 	schema := new(jsonschema.Schema)
 	if err := json.Unmarshal(policy.Schema, schema); err != nil {
@@ -446,7 +446,7 @@ func FuzzParse(f *testing.F) {
 }
 
 // A rule more that denies or asks lets nothing through that was held up before.
-func TestARuleMoreAllowsNothingMore(t *testing.T) {
+func TestRuleMoreAllowsNothingMore(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rule := func(decide ...string) string {

@@ -92,7 +92,7 @@ func TestWhatIsNotShownIsNotCalled(t *testing.T) {
 	}
 }
 
-func TestAPolicyAllowsByName(t *testing.T) {
+func TestPolicyAllowsByName(t *testing.T) {
 	t.Parallel()
 	f := connect(t, mcptest.Modern, proxy.Options{Policy: decided(t,
 		`{"rules": [{"tool": "things/delete_thing", "decide": "allow"}, {"tool": "list_*", "decide": "ask"}]}`)}, nil)
@@ -124,7 +124,7 @@ func TestArgumentsCount(t *testing.T) {
 }
 
 // A policy that changes while the proxy runs counts from the next call on.
-func TestALivePolicy(t *testing.T) {
+func TestLivePolicy(t *testing.T) {
 	t.Parallel()
 	var now atomic.Pointer[policy.Policy]
 	now.Store(decided(t, `{}`)())
@@ -141,7 +141,7 @@ func TestALivePolicy(t *testing.T) {
 	}
 }
 
-func TestALockRefusesWhatHasChanged(t *testing.T) {
+func TestLockRefusesWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	server := things()
 	lock := new(pins.Lock)
@@ -204,7 +204,7 @@ func TestEverythingIsRecorded(t *testing.T) {
 
 // A server that dies while it deletes is started again; the call is not made again, and
 // its caller is told that nobody knows.
-func TestAServerThatDies(t *testing.T) {
+func TestServerThatDies(t *testing.T) {
 	t.Parallel()
 	eachVersion(t, func(t *testing.T, version string) {
 		f := connect(t, version, proxy.Options{Confirm: approve(true)}, nil)

@@ -49,7 +49,7 @@ func started(t *testing.T, program string, listen bool, ledger string, flags ...
 	return nil
 }
 
-func TestTheTypeScriptClient(t *testing.T) {
+func TestTypeScriptClient(t *testing.T) {
 	t.Parallel()
 	npx(t)
 	program, dir := build(t), t.TempDir()
@@ -107,7 +107,7 @@ func TestTheTypeScriptClient(t *testing.T) {
 	}
 }
 
-func TestTheInspector(t *testing.T) {
+func TestInspector(t *testing.T) {
 	t.Parallel()
 	npx(t)
 	program := build(t)

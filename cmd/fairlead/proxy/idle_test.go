@@ -85,7 +85,7 @@ func (w *wall) Write([]byte) (int, error) {
 }
 
 // A client that does not read holds up a server for so long, once.
-func TestAClientThatDoesNotReadIsGivenUp(t *testing.T) {
+func TestClientThatDoesNotReadIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		listen, _, say, _ := proxy.NewIdle()

@@ -40,7 +40,7 @@ func TestServersInThisProcess(t *testing.T) {
 }
 
 // The requests to an URL go through the host's round tripper.
-func TestAServersRoundTripper(t *testing.T) {
+func TestServersRoundTripper(t *testing.T) {
 	t.Parallel()
 	transport, _ := mcptest.HTTPTransport(t, things(), mcptest.Legacy)
 	var requests atomic.Int64

@@ -71,7 +71,7 @@ func TestOneServerHoldsUpNoOther(t *testing.T) {
 }
 
 // A server that has no tools takes nobody else's away.
-func TestAServerWithoutTools(t *testing.T) {
+func TestServerWithoutTools(t *testing.T) {
 	t.Parallel()
 	a, _ := moody(t, "a", `*tools/list*) answer '"error":{"code":-32601,"message":"no such method"}';;`)
 	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{a, child(t, "things")}})
@@ -83,7 +83,7 @@ func TestAServerWithoutTools(t *testing.T) {
 }
 
 // Requests of the revision without sessions go on without a server likewise.
-func TestALateServerOfTheNewRevision(t *testing.T) {
+func TestLateServerOfTheNewRevision(t *testing.T) {
 	t.Parallel()
 	a, dir := moody(t, "a", `*server/discover*) `+untilGo+` answer '"result":{"supportedVersions":["`+mcptest.Modern+`"],"capabilities":{"tools":{}},"serverInfo":{"name":"moody","version":"1"}}';;`+hasX)
 	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{a, child(t, "things")}}, proxy.LateAfter(300*time.Millisecond))

@@ -68,7 +68,7 @@ func TestWhatIsRefusedOverHTTP(t *testing.T) {
 	}
 }
 
-func TestAPortThatIsInUse(t *testing.T) {
+func TestPortThatIsInUse(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -122,7 +122,7 @@ func TestClientsDoNotMeet(t *testing.T) {
 }
 
 // A client over HTTP that breaks off its call while a person thinks has cancelled it.
-func TestAClientOverHTTPThatBreaksOff(t *testing.T) {
+func TestClientOverHTTPThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	eachVersion(t, func(t *testing.T, version string) {
 		asked, over := make(chan struct{}), make(chan struct{})
@@ -153,7 +153,7 @@ func TestAClientOverHTTPThatBreaksOff(t *testing.T) {
 }
 
 // A person has so much time, and then it is a no.
-func TestSilenceIsANo(t *testing.T) {
+func TestSilenceIsADenial(t *testing.T) {
 	t.Parallel()
 	f := connect(t, mcptest.Legacy, proxy.Options{
 		Policy: decided(t, `{"approvals": {"timeout": "50ms"}}`),
@@ -298,7 +298,7 @@ func TestClientsAtOnce(t *testing.T) {
 }
 
 // Where no server is there, the session that all clients share ends, and none stays behind.
-func TestASharedSessionThatFailsLeavesNoServerBehind(t *testing.T) {
+func TestSharedSessionThatFailsLeavesNoServerBehind(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	url := listenOn(t, proxy.Options{Servers: []proxy.Server{
@@ -315,7 +315,7 @@ func TestASharedSessionThatFailsLeavesNoServerBehind(t *testing.T) {
 }
 
 // A client over HTTP that does not read keeps nobody from ending.
-func TestAClientOverHTTPThatDoesNotRead(t *testing.T) {
+func TestClientOverHTTPThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	s, dir := moody(t, "a", `
 		*flood*) pad=$(head -c 60000 /dev/zero | tr '\0' x); i=0

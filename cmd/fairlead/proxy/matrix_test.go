@@ -108,7 +108,7 @@ func TestEveryWayThrough(t *testing.T) {
 }
 
 // The person behind the client is asked in whichever way its revision has.
-func TestTheClientsUserIsAsked(t *testing.T) {
+func TestClientsUserIsAsked(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{"allow", "deny"} {
 		t.Run(answer, func(t *testing.T) {
@@ -255,7 +255,7 @@ func (r *raw) initialize(capabilities string) {
 
 // A client that goes away, or cancels, while a person thinks leaves nothing behind that
 // could be said yes to.
-func TestAClientThatGoesAwayLeavesNoOpenGrant(t *testing.T) {
+func TestClientThatGoesAwayLeavesNoOpenGrant(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"closes", "cancels"} {
 		t.Run(way, func(t *testing.T) {

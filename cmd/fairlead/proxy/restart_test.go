@@ -71,7 +71,7 @@ func TestWhatWaitsForAServerIsSentOnce(t *testing.T) {
 }
 
 // A client that goes while its server is away is not waited for.
-func TestAClientThatGoesWhileItsServerIsAway(t *testing.T) {
+func TestClientThatGoesWhileItsServerIsAway(t *testing.T) {
 	t.Parallel()
 	s, dir := moody(t, "a", `2*initialize*) touch second; cat > /dev/null; exit 1;;`)
 	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{s}})
@@ -109,7 +109,7 @@ func TestWhatWaitsForAServerCanBeCancelled(t *testing.T) {
 
 // An answer to what a server asked is none to what the one after it asks, though both
 // count their questions from 1; and whoever was asked is told that nobody waits.
-func TestAnAnswerIsForTheServerThatAsked(t *testing.T) {
+func TestAnswerIsForTheServerThatAsked(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"one server", "one of two"} {
 		t.Run(way, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestAnAnswerIsForTheServerThatAsked(t *testing.T) {
 }
 
 // A server that takes back a question takes back its own.
-func TestAServerCancelsItsOwnQuestion(t *testing.T) {
+func TestServerCancelsItsOwnQuestion(t *testing.T) {
 	t.Parallel()
 	const does = `
 		*resources/read*'"a"'*) say "$question";;
@@ -180,7 +180,7 @@ func TestAServerCancelsItsOwnQuestion(t *testing.T) {
 }
 
 // Some write that there is no error into their results.
-func TestAResultWithAnErrorOfNull(t *testing.T) {
+func TestResultWithAnErrorOfNull(t *testing.T) {
 	t.Parallel()
 	s, _ := moody(t, "a", `*ping*) answer '"result":{"x":1},"error":null';;`)
 	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{s}})
@@ -192,7 +192,7 @@ func TestAResultWithAnErrorOfNull(t *testing.T) {
 }
 
 // A client that goes without having read what was written for it is not waited for.
-func TestAClientThatGoesAndDoesNotRead(t *testing.T) {
+func TestClientThatGoesAndDoesNotRead(t *testing.T) {
 	t.Parallel()
 	s, dir := moody(t, "a", `
 		*flood*) i=0; while [ $i -lt 2000 ]; do [ $i -eq 500 ] && touch flooding; say "\"method\":\"notifications/$i\""; i=$((i+1)); done;;`)

@@ -64,7 +64,7 @@ func TestSeveralServers(t *testing.T) {
 
 // A server's question reaches the client under an ID of ours, which no server can know:
 // it cannot have its answer taken for one to a question of the proxy's.
-func TestAServersQuestionIsNotOurs(t *testing.T) {
+func TestServersQuestionIsNotOurs(t *testing.T) {
 	t.Parallel()
 	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{child(t, "features")}})
 	r.initialize(`{"elicitation":{}}`)
@@ -99,7 +99,7 @@ func TestBytesThatAreNoMessage(t *testing.T) {
 
 // What the chain does not know of a call's params reaches the server, and such a call is
 // not answered from memory.
-func TestParamsThatNobodyKnows(t *testing.T) {
+func TestUnknownParams(t *testing.T) {
 	t.Parallel()
 	ledger := t.TempDir() + "/ledger"
 	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{child(t, "things", ledgerKey+"="+ledger)}, Policy: decided(t, `{"cache": {"*": "1m"}}`)})
@@ -142,7 +142,7 @@ func TestNoMessageIsReadInTwoWays(t *testing.T) {
 }
 
 // A list has ended where the server says so, in whichever of the ways there are.
-func TestTheEndOfAList(t *testing.T) {
+func TestEndOfAList(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{``, `,"nextCursor":null`, `,"nextCursor":""`} {
 		a, dir := moody(t, "a", `

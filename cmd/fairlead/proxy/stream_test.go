@@ -18,7 +18,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // A stream on which a server says nothing may be closed by what lies between, every
 // minute for a day; one that closes at once is given up.
-func TestASilentStreamIsOpenedAgain(t *testing.T) {
+func TestSilentStreamIsOpenedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		open time.Duration
 		want int
@@ -46,7 +46,7 @@ func TestASilentStreamIsOpenedAgain(t *testing.T) {
 }
 
 // A request that is cancelled at once is cancelled, whether or not it has left.
-func TestACancellationRightBehindItsRequest(t *testing.T) {
+func TestCancellationRightBehindItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err := proxy.Cancelled(t, roundTripper(func(r *http.Request) (*http.Response, error) {
 			select {

@@ -17,7 +17,7 @@ import (
 
 // Replicas that share what is remembered, or one after the other, give no two clients one
 // scope: what somebody agreed to for the first client of one stands for no client of another.
-func TestNoYesStandsForAnotherReplicasClient(t *testing.T) {
+func TestNoApprovalCoversAnotherReplicasClient(t *testing.T) {
 	t.Parallel()
 	store := approvals.NewMemory()
 	var asked atomic.Int32

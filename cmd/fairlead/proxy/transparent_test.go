@@ -391,7 +391,7 @@ func TestTransparentFrom20260728(t *testing.T) {
 
 // The pages of a list of tools become one; beside that, it is the list that the server
 // wrote.
-func TestTheListOfToolsIsTheServers(t *testing.T) {
+func TestListOfToolsIsTheServers(t *testing.T) {
 	t.Parallel()
 	s := child(t, "features")
 	list := func(k *talk) (tools []any) {

@@ -26,7 +26,7 @@ import (
 
 // The call of a client without forms reports that it waits, ends as waiting, and takes the
 // decision when it is made again, once.
-func TestACallThatWaits(t *testing.T) {
+func TestCallThatWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
@@ -98,7 +98,7 @@ func TestACallThatWaits(t *testing.T) {
 }
 
 // A client that opens addresses and shows no forms is sent to the page, at which it is asked.
-func TestAClientThatOpensAddresses(t *testing.T) {
+func TestClientThatOpensAddresses(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{"accept", "decline", "cancel"} {
 		t.Run(answer, func(t *testing.T) {

@@ -30,7 +30,7 @@ func (scripted) GenerateContent(_ context.Context, _ string, contents []*genai.C
 	return &genai.GenerateContentResponse{Candidates: []*genai.Candidate{{Content: reply}}}, nil
 }
 
-func TestTheModelReadsTheOutcomes(t *testing.T) {
+func TestModelReadsTheOutcomes(t *testing.T) {
 	t.Parallel()
 	desk := batchtest.New(t)
 	text, err := talk(t.Context(), scripted{}, batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{}), "go")

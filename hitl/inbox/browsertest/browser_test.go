@@ -345,7 +345,7 @@ func TestTwoTabs(t *testing.T) {
 }
 
 // A page whose program has ended says so.
-func TestTheProgramEnds(t *testing.T) {
+func TestProgramEnds(t *testing.T) {
 	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	d.calls(`{"path":"a.txt"}`)

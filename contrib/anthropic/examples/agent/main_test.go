@@ -85,7 +85,7 @@ func notes(t *testing.T) (transport mcp.Transport, left *[]string) {
 	return here, &list
 }
 
-func TestTheModelWorksThroughTheChain(t *testing.T) {
+func TestModelWorksThroughTheChain(t *testing.T) {
 	for name, c := range map[string]struct {
 		confirm hitl.Confirmer
 		told    string
@@ -120,7 +120,7 @@ func TestTheModelWorksThroughTheChain(t *testing.T) {
 	}
 }
 
-func TestAModelThatDoesNotFinishIsAnError(t *testing.T) {
+func TestModelThatDoesNotFinishIsAnError(t *testing.T) {
 	api := &standIn{}
 	for range 2 * maxTurns {
 		api.turns = append(api.turns, []call{{"server__list_notes", `{}`}})
@@ -135,7 +135,7 @@ func TestAModelThatDoesNotFinishIsAnError(t *testing.T) {
 	}
 }
 
-func TestAModelThatDoesNotAnswerIsAnError(t *testing.T) {
+func TestModelThatDoesNotAnswerIsAnError(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
 	server, _ := notes(t)

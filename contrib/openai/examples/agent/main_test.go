@@ -86,7 +86,7 @@ func notes(t *testing.T) (transport mcp.Transport, left *[]string) {
 	return here, &list
 }
 
-func TestTheModelWorksThroughTheChain(t *testing.T) {
+func TestModelWorksThroughTheChain(t *testing.T) {
 	t.Setenv("OPENAI_MODEL", "")
 	for name, c := range map[string]struct {
 		confirm hitl.Confirmer
@@ -123,7 +123,7 @@ func TestTheModelWorksThroughTheChain(t *testing.T) {
 	}
 }
 
-func TestAModelThatDoesNotAnswerIsAnError(t *testing.T) {
+func TestModelThatDoesNotAnswerIsAnError(t *testing.T) {
 	t.Setenv("OPENAI_MODEL", "scripted")
 	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
