@@ -104,7 +104,7 @@ func (r record) Remember(ctx context.Context, y approvals.Standing) error {
 		return err
 	}
 	// The scope is listed before its first approval is stored, so that List misses none.
-	err = r.do(ctx, ofApprovals, func(ctx context.Context) error {
+	err = r.do(ctx, ofApprovals, r.scopes(), func(ctx context.Context) error {
 		return r.client.ZAddGT(ctx, r.scopes(), goredis.Z{Score: float64(y.Until.UnixMilli()), Member: key}).Err()
 	})
 	if err != nil {
@@ -133,7 +133,7 @@ func (r record) Remembered(ctx context.Context, scope, server, tool string) ([]a
 // List implements [approvals.Store].
 func (r record) List(ctx context.Context) (all []approvals.Standing, err error) {
 	var keys []string
-	err = r.do(ctx, ofApprovals, func(ctx context.Context) (err error) {
+	err = r.do(ctx, ofApprovals, r.scopes(), func(ctx context.Context) (err error) {
 		if err = r.client.ZRemRangeByScore(ctx, r.scopes(), "-inf", strconv.FormatInt(time.Now().UnixMilli(), 10)).Err(); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (r record) standing(ctx context.Context, key string) ([]approvals.Standing,
 		return nil, nil
 	}
 	var all map[string]string
-	err := r.do(ctx, ofApprovals, func(ctx context.Context) (err error) {
+	err := r.do(ctx, ofApprovals, key, func(ctx context.Context) (err error) {
 		all, err = r.client.HGetAll(ctx, key).Result()
 		return err
 	})
@@ -195,5 +195,5 @@ func (r record) Forget(ctx context.Context, scope, id string) error {
 }
 
 func (r record) delete(ctx context.Context, key string, ids ...string) error {
-	return r.do(ctx, ofApprovals, func(ctx context.Context) error { return r.client.HDel(ctx, key, ids...).Err() })
+	return r.do(ctx, ofApprovals, key, func(ctx context.Context) error { return r.client.HDel(ctx, key, ids...).Err() })
 }

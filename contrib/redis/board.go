@@ -134,7 +134,7 @@ func (b board) Answer(ctx context.Context, id string, given []byte) error {
 
 func (b board) Open(ctx context.Context) ([]approvals.Notice, error) {
 	var open []approvals.Notice
-	err := b.do(ctx, ofBoard, func(ctx context.Context) error {
+	err := b.do(ctx, ofBoard, b.list(), func(ctx context.Context) error {
 		list := b.list()
 		ids, err := b.client.ZRange(ctx, list, 0, maxOpen-1).Result()
 		if err != nil || len(ids) == 0 {

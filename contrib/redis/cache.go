@@ -78,6 +78,9 @@ func (s *Store) about(server string) string {
 	return about
 }
 
+// home names the slot of all keys of one server.
+func (m remote) home(server string) string { return "{" + m.about(server) + "}" }
+
 func (m remote) entity(name cache.Name) string {
 	return "e" + m.seal.name("entity", string(name[:]))
 }
@@ -107,14 +110,15 @@ func nonce() string {
 
 // Look implements [cache.Remote]. A recent hit is one plain read; otherwise a script reads or takes the lead.
 func (m remote) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
+	contact := m.contactOf(ctx, m.home(q.Server))
 	switch {
-	case m.contact.isDown():
+	case contact.isDown():
 		return cache.Found{}, errGone
-	case m.owed.has(q.Server) || m.contact.settling():
+	case m.owed.has(q.Server) || contact.settling():
 		return cache.Found{}, nil // a write is in flight that not all replicas have seen
 	}
 	if h := m.found.of(q); h != nil {
-		if f, ok, err := m.peek(ctx, h); ok || err != nil {
+		if f, ok, err := m.peek(ctx, contact, h); ok || err != nil {
 			return f, err
 		}
 		m.found.slot(q.ID).Store(nil)
@@ -128,7 +132,7 @@ func (m remote) Look(ctx context.Context, q cache.Question) (cache.Found, error)
 	if len(got) == 1 {
 		m.leads.tickets.Store(keys[1], ticket)
 	}
-	if m.contact.settling() || !m.alive(ticket) { // or Redis has started again since
+	if contact.settling() || !m.alive(ticket) { // or Redis has started again since
 		m.Drop(ctx, q, ticket)
 		return cache.Found{}, nil
 	}
@@ -146,10 +150,10 @@ func (m remote) Look(ctx context.Context, q cache.Question) (cache.Found, error)
 }
 
 // peek reads a value and its tokens atomically, at little more than the cost of a GET.
-func (m remote) peek(ctx context.Context, h *hit) (f cache.Found, ok bool, err error) {
+func (m remote) peek(ctx context.Context, contact *contact, h *hit) (f cache.Found, ok bool, err error) {
 	got, err := m.mget(ctx, h.command)
-	if err != nil || len(got) != len(h.command)-1 || m.contact.settling() {
-		return cache.Found{}, err == nil && m.contact.settling(), err
+	if err != nil || len(got) != len(h.command)-1 || contact.settling() {
+		return cache.Found{}, err == nil && contact.settling(), err
 	}
 	entry, _ := got[0].(string)
 	ticket, ok := m.bears(entry, got[1:])
@@ -164,9 +168,6 @@ func (m remote) peek(ctx context.Context, h *hit) (f cache.Found, ok bool, err e
 func (s *Store) mget(ctx context.Context, command []any) (got []any, err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
-	}
-	if s.contact.isDown() {
-		return nil, errGone
 	}
 	reply := goredis.NewSliceCmd(ctx, command...)
 	err = s.client.Process(ctx, reply)
@@ -281,14 +282,14 @@ func (m remote) End(ctx context.Context, w cache.Write) (ticket string, err erro
 		ticket, err = m.run(ctx, ofCache, end, keys, args...).Text()
 		if err == nil {
 			m.owed.paid(w.ID)
-			if m.owed.has(w.Server) || m.contact.settling() || !m.alive(ticket) {
+			if m.owed.has(w.Server) || m.contactOf(ctx, keys[0]).settling() || !m.alive(ticket) {
 				ticket = ""
 			}
 			return ticket, nil
 		}
-		m.contact.doubt()
+		m.contacts.doubt()
 		now := time.Now()
-		left := min(m.contact.alone(now), began.Add(m.contact.grace).Sub(now))
+		left := min(m.contactOf(ctx, keys[0]).alone(now), began.Add(m.contacts.grace).Sub(now))
 		if left <= 0 || ctx.Err() != nil {
 			return "", err
 		}

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -83,7 +84,7 @@ func withoutPassword(address string) string {
 func (s *Store) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(8*s.timeout, 2*time.Second)) // once, and with a handshake
 	defer cancel()
-	info, err := s.client.Info(ctx, "server").Result()
+	info, err := s.greet(ctx)
 	if err != nil {
 		return explain(err)
 	}
@@ -94,17 +95,50 @@ func (s *Store) check(ctx context.Context) error {
 	}
 	// Results need both: a script that may write when memory is full, and a plain write.
 	probe := s.key("probe", "start")
+	for n := 0; s.contactOf(ctx, probe).isDown(); n++ { // a key of a master that is there
+		probe = s.key("probe", strconv.Itoa(n))
+	}
 	if err := mark.Run(ctx, s.client, []string{probe}, 1000).Err(); err != nil {
 		return explain(err)
 	}
 	if err := s.client.Set(ctx, probe, "1", time.Second).Err(); err != nil {
 		return explain(err)
 	}
-	if err := s.meet(ctx); err != nil {
-		return err
+	if !s.contactOf(ctx, s.fleetKey()).isDown() {
+		if err := s.meet(ctx); err != nil {
+			return err
+		}
 	}
-	s.contact.answered(time.Now())
+	for _, c := range s.contacts.of {
+		c.begin(time.Now())
+	}
 	return nil
+}
+
+// greet makes the contacts, and returns what a server tells of itself. Some masters of a cluster may be away.
+func (s *Store) greet(ctx context.Context) (info string, err error) {
+	cluster, ok := s.client.(*goredis.ClusterClient)
+	if !ok {
+		s.contacts.at("")
+		return s.client.Info(ctx, "server").Result()
+	}
+	var mu sync.Mutex
+	var away error
+	err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
+		text, err := node.Info(ctx, "server").Result()
+		mu.Lock()
+		defer mu.Unlock()
+		if s.contacts.at(node.Options().Addr).turn(err != nil); err != nil {
+			away = err
+			return nil
+		}
+		info = text
+		return nil
+	})
+	if info == "" {
+		return "", cmp.Or(err, away)
+	}
+	return info, nil
 }
 
 // fleetKept is how long a fleet is known after its last replica has ended, and fleetSeen how often each one looks.
@@ -113,10 +147,12 @@ const (
 	fleetSeen = 10 * time.Second
 )
 
+func (s *Store) fleetKey() string { return s.key("fleet", "mark") }
+
 // meet leaves a mark of Options.Key and returns an error if replicas with another one are there: no write of one
 // would end what the other has cached.
 func (s *Store) meet(ctx context.Context) error {
-	key, mine := s.key("fleet", "mark"), s.seal.name("fleet")
+	key, mine := s.fleetKey(), s.seal.name("fleet")
 	found, err := s.client.SetArgs(ctx, key, mine, goredis.SetArgs{Mode: "NX", Get: true, TTL: fleetKept}).Result()
 	switch {
 	case errors.Is(err, goredis.Nil):

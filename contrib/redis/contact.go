@@ -1,8 +1,10 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,30 +27,82 @@ var pulse = script("pulse")
 // errGone is the error of operations while Redis is gone.
 var errGone = errors.New("redis: no answer; calls go on without it until it is back")
 
-// A contact tracks whether Redis takes heartbeats. Other answers may be those of a read-only Redis.
-type contact struct {
+// Contacts holds a contact for each master of a cluster, by its address, or the one of a server alone at "".
+type contacts struct {
 	grace  time.Duration // after the last heartbeat, until all others have noticed
 	settle time.Duration // after it came back, until all others have noticed; the cache is not used
+	doubts chan struct{}
 
-	mu       sync.Mutex
-	last     time.Time // of the last heartbeat
-	believed time.Time // from when on the cache is used
-	down     bool
-	doubts   chan struct{}
+	mu sync.Mutex
+	of map[string]*contact
 }
 
-func newContact(timeout time.Duration) *contact {
+func newContacts(timeout time.Duration) *contacts {
 	notice := beat + timeout
-	return &contact{grace: silence + notice + 100*time.Millisecond, settle: notice + 150*time.Millisecond, doubts: make(chan struct{}, 1)}
+	return &contacts{grace: silence + notice + 100*time.Millisecond, settle: notice + 150*time.Millisecond, doubts: make(chan struct{}, 1), of: make(map[string]*contact)}
+}
+
+// at returns the contact with a master. A new one is not used before its first heartbeat has settled.
+func (all *contacts) at(address string) *contact {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	c := all.of[address]
+	if c == nil {
+		c = &contact{contacts: all, met: time.Now()}
+		all.of[address] = c
+	}
+	return c
+}
+
+// keep drops the contacts with all but these masters, and reports whether there were others.
+func (all *contacts) keep(masters map[string]error) (others bool) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for address := range all.of {
+		if _, ok := masters[address]; !ok {
+			delete(all.of, address)
+			others = true
+		}
+	}
+	return others
+}
+
+// A contact tracks whether a Redis takes heartbeats. Other answers may be those of a read-only Redis.
+type contact struct {
+	*contacts
+
+	mu       sync.Mutex
+	met      time.Time // when it was made
+	last     time.Time // of the last heartbeat, zero before the first
+	believed time.Time // from when on the cache is used
+	run      string    // of the last heartbeat
+	down     bool
+}
+
+// begin is the first heartbeat of a master that is there when the store is opened: nothing was used before it.
+func (c *contact) begin(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.down {
+		c.last = now
+	}
 }
 
 func (c *contact) answered(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.last.IsZero() && now.Sub(c.last) > silence {
+	if now.Sub(c.last) > silence {
 		c.believed = now.Add(c.settle)
 	}
 	c.last = now
+}
+
+// heard notes the run of a heartbeat, "" for none, and returns that of the last one.
+func (c *contact) heard(run string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.run = cmp.Or(run, c.run)
+	return c.run
 }
 
 // settling reports whether the cache is not used: in a silence, and for a while after it.
@@ -74,17 +128,33 @@ func (c *contact) turn(down bool) bool {
 	return changed
 }
 
-func (c *contact) doubt() {
+func (all *contacts) doubt() {
 	select {
-	case c.doubts <- struct{}{}:
+	case all.doubts <- struct{}{}:
 	default:
 	}
+}
+
+// contactOf returns the contact with the master of a key. If its master is unknown, that contact is never used.
+func (s *Store) contactOf(ctx context.Context, key string) *contact {
+	cluster, ok := s.client.(*goredis.ClusterClient)
+	if !ok {
+		return s.contacts.at("")
+	}
+	node, err := cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return &contact{contacts: s.contacts, down: true}
+	}
+	return s.contacts.at(node.Options().Addr)
 }
 
 // alone returns how long until all others have noticed that they are cut off if this replica is.
 func (c *contact) alone(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.last.Before(c.met) {
+		return c.met.Add(c.grace).Sub(now)
+	}
 	return c.last.Add(c.grace).Sub(now)
 }
 
@@ -97,50 +167,80 @@ func (s *Store) watch(ctx context.Context) {
 	for {
 		select {
 		case <-ticker.C:
-		case <-s.contact.doubts:
+		case <-s.contacts.doubts:
 		case <-others.C:
-			if err := s.do(ctx, ofFleet, s.meet); err == nil {
+			if err := s.do(ctx, ofFleet, s.fleetKey(), s.meet); err == nil {
 				continue
 			}
 		case <-ctx.Done():
 			return
 		}
-		err := s.pulse(ctx)
+		heard := s.pulse(ctx)
 		if ctx.Err() != nil {
 			return
 		}
+		s.hear(ctx, heard)
+	}
+}
+
+// hear takes what became of the heartbeats, by the address of each master.
+func (s *Store) hear(ctx context.Context, heard map[string]error) {
+	now, some, all := time.Now(), false, true
+	for address, err := range heard {
 		if err == nil {
-			s.contact.answered(time.Now())
-			err = s.payOwed(ctx)
-			s.renewLeads(ctx)
+			s.contacts.at(address).answered(now)
 		}
-		if err == nil && s.contact.isDown() {
+		some, all = some || err == nil, all && err == nil
+	}
+	var owing error
+	if some {
+		owing = s.payOwed(ctx)
+		s.renewLeads(ctx)
+	}
+	if cluster, ok := s.client.(*goredis.ClusterClient); ok {
+		if s.contacts.keep(heard) || !all || owing != nil {
+			cluster.ReloadState(ctx) // another may have taken the place of a master
+		}
+		owing = nil // no server to which something is owed is read
+	}
+	for address, err := range heard {
+		c := s.contacts.at(address)
+		if err = cmp.Or(err, owing); err == nil && c.isDown() {
 			s.returns.again(time.Now()) // before any call asks for a token
 		}
-		if s.contact.turn(err != nil) {
-			s.said.change(ctx, ofServer, err)
+		if c.turn(err != nil) {
+			s.said.change(ctx, strings.TrimSpace(ofServer+" "+address), err)
 		}
 	}
 }
 
-func (s *Store) pulse(ctx context.Context) error {
+// pulse sends a heartbeat to each master, and returns what became of each.
+func (s *Store) pulse(ctx context.Context) map[string]error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	cluster, ok := s.beats.(*goredis.ClusterClient)
 	if !ok {
-		return pulse.Run(ctx, s.beats, nil).Err()
+		return map[string]error{"": pulse.Run(ctx, s.beats, nil).Err()}
 	}
 	var mu sync.Mutex
-	masters := make(map[string]bool)
+	heard, current := make(map[string]error), make(map[string]bool)
 	err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
 		run, err := pulse.Run(ctx, node, nil).Text()
+		address := node.Options().Addr
 		mu.Lock()
 		defer mu.Unlock()
-		masters[run] = err == nil
-		return err
+		heard[address] = err
+		current[s.contacts.at(address).heard(run)] = true
+		return nil
 	})
-	if err == nil {
-		s.runs.only(masters)
+	if err != nil { // it is not known which masters there are
+		s.contacts.mu.Lock()
+		defer s.contacts.mu.Unlock()
+		for address := range s.contacts.of {
+			heard[address] = err
+		}
+		return heard
 	}
-	return err
+	s.runs.only(current)
+	return heard
 }

@@ -43,10 +43,10 @@ var errShut = errors.New("redis: the limiter: Redis has just come back; until al
 func (l limiter) Take(ctx context.Context, w ratelimit.Waiter) (time.Duration, error) {
 	keys := l.keys(w)
 	var wait int64
-	err := l.do(ctx, ofLimiter, func(ctx context.Context) (err error) {
+	err := l.do(ctx, ofLimiter, append(keys, "")[0], func(ctx context.Context) (err error) {
 		for {
 			first, since := l.returns.first(keys, time.Now())
-			args := []any{w.ID, max(w.Longest, 0).Microseconds(), w.Most, waiterLease.Microseconds(), l.contact.settle.Microseconds()}
+			args := []any{w.ID, max(w.Longest, 0).Microseconds(), w.Most, waiterLease.Microseconds(), l.contacts.settle.Microseconds()}
 			for i, b := range w.Buckets {
 				args = append(args, strconv.FormatFloat(b.PerSecond/1e6, 'g', -1, 64), b.Burst, first[i])
 			}

@@ -54,7 +54,7 @@ type Store struct {
 	timeout  time.Duration
 	maxValue int
 	seal     sealer
-	contact  *contact
+	contacts *contacts
 	runs     *runs
 	said     said
 	owed     owed
@@ -108,7 +108,7 @@ func New(ctx context.Context, to *goredis.UniversalOptions, o Options) (*Store, 
 		runs:     newRuns(),
 		said:     said{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), last: make(map[string]failing)},
 	}
-	s.contact, s.runs.again = newContact(s.timeout), s.returns.again
+	s.contacts, s.runs.again = newContacts(s.timeout), s.returns.again
 	if err := s.connect(ctx, *to); err != nil {
 		return nil, fmt.Errorf("redis: %s: %w", strings.Join(to.Addrs, ", "), err)
 	}
@@ -136,12 +136,12 @@ const (
 	ofFleet     = "sharing with the other replicas"
 )
 
-// do runs one operation, which is an error where Redis is known to be gone.
-func (s *Store) do(ctx context.Context, facility string, operation func(context.Context) error) error {
+// do runs one operation at the master of a key, which is an error where that is known to be gone.
+func (s *Store) do(ctx context.Context, facility, key string, operation func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if s.contact.isDown() {
+	if s.contactOf(ctx, key).isDown() {
 		return errGone
 	}
 	within, cancel := context.WithTimeout(ctx, s.timeout)
@@ -151,7 +151,7 @@ func (s *Store) do(ctx context.Context, facility string, operation func(context.
 
 func (s *Store) run(ctx context.Context, facility string, script *goredis.Script, keys []string, args ...any) *goredis.Cmd {
 	reply := goredis.NewCmd(ctx)
-	err := s.do(ctx, facility, func(ctx context.Context) error {
+	err := s.do(ctx, facility, keys[0], func(ctx context.Context) error {
 		reply = script.Run(ctx, s.client, keys, args...)
 		return reply.Err()
 	})
@@ -164,7 +164,7 @@ func (s *Store) run(ctx context.Context, facility string, script *goredis.Script
 // ended logs and wraps the error of an operation.
 func (s *Store) ended(ctx context.Context, facility string, err error) error {
 	if !isAnswer(err) && ctx.Err() == nil {
-		s.contact.doubt()
+		s.contacts.doubt()
 	}
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
