@@ -101,11 +101,11 @@ type Annotations struct {
 	RateLimitHint *float64
 	// CostHint is the relative cost of a call; nil means unknown, counted as 0.
 	CostHint *float64
-	// Complexity is "" where nobody said.
+	// Complexity is "" where it is unknown.
 	Complexity Complexity
 	// AuditRequired is Yes where a call must be recorded in full or not be made.
 	AuditRequired Hint
-	// SecurityLevel is "" where nobody said.
+	// SecurityLevel is "" where it is unknown.
 	SecurityLevel SecurityLevel
 	// Category is a free label for routing and search.
 	Category string

@@ -72,12 +72,12 @@ func (c Content) Validate() error {
 
 func validPriority(p float64) bool { return p >= 0 && p <= 1 } // and no NaN
 
-// For reports whether the content is for the role: nobody is named, or the role is.
+// For reports whether the content is for the role: no role is named, or this one is.
 func (c Content) For(role mcp.Role) bool {
 	return len(c.Audience) == 0 || slices.Contains(c.Audience, role)
 }
 
-// Rank returns the priority, 0.5 where nobody gave one.
+// Rank returns the priority, 0.5 without one.
 func (c Content) Rank() float64 {
 	if c.Priority == nil {
 		return defaultPriority

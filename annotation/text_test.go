@@ -60,13 +60,13 @@ func TestConfirmationMessageOfTheSeedAndAQuestionWhereItHasNone(t *testing.T) {
 		{"a write", "create a new customer", annotation.Write(), "About to create a new customer. OK?"},
 		{"an update", " set a value. ", annotation.Update(), "About to set a value. OK?"},
 		{"a read", "List customers", annotation.ReadOnly(), ""},
-		{"unknown", "Frobnicate", a{}, "Nobody knows what this action changes. Frobnicate. Proceed?"},
+		{"unknown", "Frobnicate", a{}, "It is unknown what this action changes. Frobnicate. Proceed?"},
 		{"a read to be confirmed", "Read the salary list", a{ReadOnly: yes, RequiresConfirmation: yes}, "This action needs your confirmation. Read the salary list. Proceed?"},
 		{"a conflict", "x", a{ReadOnly: yes, Destructive: yes}, "This action is irreversible. x. Proceed?"},
 		{"paying", "Pay", a{RequiresConfirmation: yes, Destructive: no}, "This action is irreversible. Pay. Proceed?"},
 		{"destructive, no description", "", annotation.Destructive(), "This action is irreversible. Proceed?"},
 		{"a write, no description", " . ", annotation.Write(), "About to change something. OK?"},
-		{"unknown, no description", "", a{}, "Nobody knows what this action changes. Proceed?"},
+		{"unknown, no description", "", a{}, "It is unknown what this action changes. Proceed?"},
 	} {
 		if got := c.a.ConfirmationMessage(c.description); got != c.want {
 			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)

@@ -59,7 +59,7 @@ type Standard struct {
 	Route middleware.Middleware
 
 	// Observe, if it is set, leaves out Output, Budget, Doubt, Cache, Retry, RateLimit and Timeout, and has the place
-	// of Confirm: each call is sent once and as it came, and nobody is asked. The record of the call has what Observe
+	// of Confirm: each call is sent once and as it came, without a question. The record of the call has what Observe
 	// returns, which is what the chain would have done with a call of this tool (see [Standard.Describe]). Use it to
 	// look at calls before rules are made for them; it protects from nothing. Nil observes nothing.
 	Observe func(tool *middleware.Tool) string

@@ -145,7 +145,7 @@ func (a *asker) edit(ctx context.Context, call middleware.Call, arguments json.R
 	before, _ := a.drafts.IDs(&call)
 	call.Arguments = bytes.Clone(arguments)
 	if len(bytes.TrimSpace(call.Arguments)) == 0 {
-		return call, errors.New("they are empty; {} says that there are none")
+		return call, errors.New("they are empty; {} means none")
 	}
 	if _, err := callstate.Form(callstate.Of(ctx), &call); err != nil {
 		return call, fmt.Errorf("they cannot be sent: %w", err)

@@ -22,7 +22,7 @@ type DeniedError struct {
 	Tool   *middleware.Tool
 	Reason string // the guidance that came with a denial
 	By     string // who denied it, a person or a policy; "" for a person without a name
-	Err    error  // why there was no answer, nil if somebody denied it
+	Err    error  // why there was no answer, nil if a person denied it
 
 	own bool // for this call alone, and not for identical ones: it is about what was edited
 }

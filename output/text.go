@@ -88,7 +88,7 @@ func Failure(tool *middleware.Tool, err error) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: told(tool, err, sorry)}}, IsError: true}
 }
 
-// told is the text of an error for the model: its text for a model, else that of sorry.
+// told returns the text of an error for the model: its text for a model, else that of sorry.
 func told(tool *middleware.Tool, err error, sorry func(*middleware.Tool) string) string {
 	err = middleware.OutcomeUnknown(middleware.Call{Tool: tool}, err)
 	if text := middleware.ForModel(err); text != "" {

@@ -97,7 +97,7 @@ func check(opts Options) {
 		}
 	}
 	if opts.Shared == nil && opts.Replicas > 0 {
-		panic("ratelimit: Options.Replicas says nothing without a Shared")
+		panic("ratelimit: Options.Replicas has no effect without a Shared")
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 //     replica, and so does who begins to wait when it was given.
 //   - A question whose time is over, that was taken down, or whose replica has not
 //     waited for it for some seconds, is not shown and takes no answer.
-//   - An answer does nothing by itself: without somebody who waits nothing comes of it.
+//   - An answer does nothing by itself: without a call that waits it has no effect.
 //   - What cannot be read, comes from elsewhere or has another version is not there.
 //
 // It is safe for concurrent use. An error is a denial of the call that the question is about.
@@ -90,7 +90,7 @@ func (b *MemoryBoard) Post(_ context.Context, n Notice) error {
 	defer b.mu.Unlock()
 	maps.DeleteFunc(b.notices, func(_ string, p *posted) bool {
 		if !now.Before(p.Until) {
-			p.Question = nil // nobody is shown it any more
+			p.Question = nil // it is no longer shown
 		}
 		return now.Sub(p.Until) > keepAnswers
 	})

@@ -31,7 +31,7 @@ type record struct {
 	past
 
 	digest string
-	late   bool // nobody decided
+	late   bool // without a decision
 }
 
 // Confirm puts the request on the page and waits for a decision or the end of ctx. A full

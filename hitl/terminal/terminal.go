@@ -145,7 +145,7 @@ func (t *terminal) instead(ctx context.Context) (string, error) {
 
 func (t *terminal) explain(text, help string) {
 	if text != "?" && !strings.EqualFold(text, "help") {
-		fmt.Fprintf(t.out, "  \"%s\" is neither yes nor no; nothing was decided.\n", safetext.Cut(safetext.Line(text), 80))
+		fmt.Fprintf(t.out, "  \"%s\" is neither a yes nor a no; nothing was decided.\n", safetext.Cut(safetext.Line(text), 80))
 	}
 	fmt.Fprint(t.out, help)
 }

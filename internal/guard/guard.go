@@ -1,4 +1,4 @@
-// Package guard refuses calls at the executor that nobody has approved.
+// Package guard refuses calls at the executor that no person has approved.
 package guard
 
 import (

@@ -42,7 +42,7 @@ func Watch(ctx context.Context) (context.Context, *Page) {
 	return context.WithValue(ctx, pageKey{}, p), p
 }
 
-// From returns the page of a request, nil where nobody waits for it.
+// From returns the page of a request, nil if no call waits for it.
 func From(ctx context.Context) *Page {
 	p, _ := ctx.Value(pageKey{}).(*Page)
 	return p

@@ -146,7 +146,7 @@ func (s *resolvables) answer(p *resolution.Params) (_ *resolution.Hints, err err
 		return nil, unresolvable(p)
 	}
 	if len(bytes.TrimSpace(p.Arguments)) == 0 {
-		return invalid("arguments is missing; {} says that there are none")
+		return invalid("arguments is missing; {} means none")
 	}
 	var arguments map[string]any
 	form, err := canonical.AppendObject(nil, p.Arguments)

@@ -336,7 +336,7 @@ func (s *Server) coversArguments(ctx context.Context, call middleware.Call) erro
 	return scope.CheckArguments(ctx, call, func(tool *middleware.Tool) bool { return s.coversTool(scopes, tool) })
 }
 
-// unknownTool is what the SDK says of a tool that is not there, so that nobody learns which tools there are.
+// unknownTool is the SDK's error for a tool that is not there, so that a client does not learn which tools there are.
 func unknownTool(r *mcp.CallToolRequest) error {
 	name := ""
 	if r != nil && r.Params != nil {

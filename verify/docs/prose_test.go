@@ -24,7 +24,7 @@ var habits = map[string]*regexp.Regexp{
 }
 
 // TestProseIsPlain compares comments and pages with the comments of three packages of the standard library: no habit is
-// more than twice as frequent as in the one that has most of it, or than one sentence in a hundred.
+// more than twice as frequent as in the one that has most of it, or than one sentence in two hundred.
 func TestProseIsPlain(t *testing.T) {
 	t.Parallel()
 	goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
@@ -39,7 +39,7 @@ func TestProseIsPlain(t *testing.T) {
 	}
 	ours := sentences(t, root)
 	for habit, share := range shares(ours) {
-		limit := max(2*most[habit], 0.01)
+		limit := max(2*most[habit], 0.005)
 		t.Logf("%-16s %.2f %% (at most %.2f %%)", habit, 100*share, 100*limit)
 		if share > limit {
 			t.Errorf("%q: %.2f %% of %d sentences, want at most %.2f %%", habit, 100*share, len(ours), 100*limit)

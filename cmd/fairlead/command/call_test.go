@@ -264,7 +264,7 @@ func TestCallsWithoutAnEndAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, _ := program(t, "", "audit", "verify", cut)
-	if code != exitFindings || !strings.Contains(stdout, "Nobody knows whether these happened: 1") {
+	if code != exitFindings || !strings.Contains(stdout, "It is unknown whether these happened: 1") {
 		t.Errorf("exit %d: %s", code, stdout)
 	}
 	_, stdout, _ = program(t, "", "audit", "show", "--open", cut)

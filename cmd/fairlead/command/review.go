@@ -97,7 +97,7 @@ type review struct {
 	judge     *judge.Judge // nil for none
 	in        *bufio.Reader
 	out, errs io.Writer
-	ended     bool // the input, so nobody can be asked
+	ended     bool // the input, so that no question can be asked
 }
 
 // candidates returns the tools, or only those that nothing but a model has decided.

@@ -190,7 +190,7 @@ func (s *server) startAgain(g greeting) {
 	go s.restart(g.err)
 }
 
-// welcomeLate ends the handshakes that nobody waited for.
+// welcomeLate ends the handshakes that no call waited for.
 func (s *session) welcomeLate(came <-chan greeting, open int) {
 	for range open {
 		g := <-came

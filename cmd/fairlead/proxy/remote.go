@@ -433,7 +433,7 @@ func (r *remote) listen() {
 			try = 0
 		}
 	}
-	r.log.Warn("proxy: the server no longer says anything on its own; its stream cannot be opened again", slog.String("server", r.Name))
+	r.log.Warn("proxy: the server no longer sends anything on its own; its stream cannot be opened again", slog.String("server", r.Name))
 }
 
 type event struct {

@@ -283,7 +283,7 @@ func (e *invalidError) Unwrap() error {
 func (e *invalidError) NotSent() bool   { return true }
 func (e *invalidError) Permanent() bool { return true }
 
-// A refusedError ends a call that nobody needs to be asked about.
+// A refusedError ends a call without a question to a person.
 type refusedError struct {
 	tool *middleware.Tool
 	why  string

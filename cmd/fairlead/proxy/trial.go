@@ -28,7 +28,7 @@ const (
 	Refused             // it is neither made nor asked about
 )
 
-// A Trial runs recorded calls through the chain of a policy. Nothing is sent, and nobody is asked. Anything that depends on
+// A Trial runs recorded calls through the chain of a policy. Nothing is sent, and no person is asked. Anything that depends on
 // other calls is left out: limits, budget, cache, retries and standing approvals of a store.
 type Trial struct {
 	policy *policy.Policy

@@ -24,7 +24,7 @@ type Groups[Q, A any] struct {
 // A group is the questions of one dialog. The first of them leads it: its goroutine puts
 // the dialog, even if its own call no longer waits.
 type group[Q, A any] struct {
-	ctx       context.Context // of the dialog; done when nobody waits any more
+	ctx       context.Context // of the dialog; done when no call waits any more
 	cancel    context.CancelFunc
 	ids       []string // of the questions that still wait, while the group is open
 	questions []Q
