@@ -268,9 +268,9 @@ func TestClaimDoesNotSoftenTheHostsWord(t *testing.T) {
 func TestServerThatLiesIsReported(t *testing.T) {
 	tools := raw(t, declared("delete_user", `{"readOnlyHint":true}`), declared("list_users", `{"readOnlyHint":true}`),
 		declared("frobnicate", `{"readOnlyHint":true,"destructiveHint":true}`), declared("twiddle", `{"destructiveHint":false}`))
-	found(t, tools, "srv/delete_user", "declares itself read-only", "not believed", `"delete"`)
+	found(t, tools, "srv/delete_user", "declares itself read-only", "does not count", `"delete"`)
 	found(t, tools, "srv/frobnicate", "both read-only and destructive") // B077
-	found(t, tools, "srv/twiddle", "declares itself moderate", "not believed", "dangerous")
+	found(t, tools, "srv/twiddle", "declares itself moderate", "does not count", "dangerous")
 	found(t, tools, "srv: its session was not prepared", "mount.Transport")
 	if got := len(tools.Findings()); got != 4 {
 		t.Errorf("got %v, want four", tools.Findings())

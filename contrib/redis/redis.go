@@ -25,6 +25,12 @@ type Options struct {
 	// Key is a secret of 32 bytes, the same in every replica. It seals contents (AES-256-GCM), so that
 	// Redis' other users can neither read nor write them. nil means none.
 	Key []byte
+	// OtherKeys are keys whose contents are read too, during a rotation: first all replicas get the new key here,
+	// then it becomes the Key of all with the old one here, which goes after the last standing approval has expired.
+	OtherKeys [][]byte
+	// NameKey makes names of tenants and servers into hashes; nil means Key. It stays the same when Key changes:
+	// set it to the first Key.
+	NameKey []byte
 	// Plain allows results, arguments and answers in Redis in plain text: any client that can write
 	// to Redis can then answer for a person. The default is to store no contents without a Key.
 	Plain bool
@@ -91,12 +97,19 @@ func New(ctx context.Context, to *goredis.UniversalOptions, o Options) (*Store, 
 		panic("redis: Options.Timeout is negative")
 	case o.MaxValue < 0:
 		panic("redis: Options.MaxValue is negative")
-	case len(o.Key) != 0 && len(o.Key) != keySize:
-		panic(fmt.Sprintf("redis: Options.Key has %d bytes; it needs %d, from crypto/rand and the same in every replica", len(o.Key), keySize))
+	case len(o.Key) == 0 && len(o.OtherKeys)+len(o.NameKey) > 0:
+		panic("redis: Options.OtherKeys and NameKey need a Key")
 	case strings.ContainsAny(o.Prefix, "{}"):
 		panic(fmt.Sprintf("redis: Options.Prefix %q has braces, by which a cluster sorts keys", o.Prefix))
 	}
-	seal, err := newSealer(o.Key, o.Plain)
+	for name, keys := range map[string][][]byte{"Key": {o.Key}, "OtherKeys": o.OtherKeys, "NameKey": {o.NameKey}} {
+		for _, key := range keys {
+			if len(key) != keySize && (len(key) > 0 || name == "OtherKeys") {
+				panic(fmt.Sprintf("redis: Options.%s has %d bytes; a key needs %d, from crypto/rand and the same in every replica", name, len(key), keySize))
+			}
+		}
+	}
+	seal, err := newSealer(o)
 	if err != nil {
 		return nil, err
 	}

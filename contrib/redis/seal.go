@@ -16,7 +16,8 @@ import (
 
 // A sealer seals contents so that only replicas of the same host can read them, or refuses to.
 type sealer struct {
-	aead   cipher.AEAD // nil without a key
+	aead   cipher.AEAD   // nil without a key
+	opens  []cipher.AEAD // of all keys whose contents are read
 	plain  bool
 	hashes *sync.Pool // of hash.Hash, with the secret in it
 }
@@ -27,26 +28,36 @@ const (
 	sealedContents = 's'
 )
 
-func newSealer(key []byte, plain bool) (sealer, error) {
-	if len(key) == 0 {
-		return sealer{plain: plain, hashes: &sync.Pool{New: func() any { return sha256.New() }}}, nil
+func newSealer(o Options) (sealer, error) {
+	s := sealer{plain: o.Plain, hashes: &sync.Pool{New: func() any { return sha256.New() }}}
+	if len(o.Key) == 0 {
+		return s, nil
 	}
 	// One secret, two uses, two keys.
-	derive := func(use string) []byte {
+	derive := func(key []byte, use string) []byte {
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(use))
 		return mac.Sum(nil)
 	}
-	block, err := aes.NewCipher(derive("fairlead contents 1"))
-	if err != nil {
-		return sealer{}, fmt.Errorf("redis: %w", err)
+	for _, key := range append([][]byte{o.Key}, o.OtherKeys...) {
+		block, err := aes.NewCipher(derive(key, "fairlead contents 1"))
+		if err != nil {
+			return sealer{}, fmt.Errorf("redis: %w", err)
+		}
+		aead, err := cipher.NewGCMWithRandomNonce(block)
+		if err != nil {
+			return sealer{}, fmt.Errorf("redis: %w", err)
+		}
+		s.opens = append(s.opens, aead)
 	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return sealer{}, fmt.Errorf("redis: %w", err)
+	s.aead = s.opens[0]
+	secret := o.NameKey
+	if secret == nil {
+		secret = o.Key
 	}
-	names := derive("fairlead names 1")
-	return sealer{aead: aead, hashes: &sync.Pool{New: func() any { return hmac.New(sha256.New, names) }}}, nil
+	names := derive(secret, "fairlead names 1")
+	s.hashes = &sync.Pool{New: func() any { return hmac.New(sha256.New, names) }}
+	return s, nil
 }
 
 func (s sealer) allowed() bool { return s.aead != nil || s.plain }
@@ -67,8 +78,15 @@ func (s sealer) open(place string, contents []byte) ([]byte, bool) {
 	switch {
 	case len(contents) == 0:
 	case s.aead != nil && contents[0] == sealedContents:
-		text, err := s.aead.Open(contents[1:1], nil, contents[1:], []byte(place))
-		return text, err == nil
+		for i, key := range s.opens {
+			dst := contents[1:1] // in place, unless another key may have to try
+			if i < len(s.opens)-1 {
+				dst = nil
+			}
+			if text, err := key.Open(dst, nil, contents[1:], []byte(place)); err == nil {
+				return text, true
+			}
+		}
 	case s.aead == nil && s.plain && contents[0] == plainContents:
 		return contents[1:], true
 	}
