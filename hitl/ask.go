@@ -77,12 +77,7 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	if _, err := callstate.Extra(&call); err != nil {
 		return nil, err
 	}
-	stop := func() {}
-	if a.Waiting != nil {
-		stop = waiting.Every(ctx, reportEvery, func(ctx context.Context) { a.Waiting(ctx, time.Since(began)) })
-	}
-	yes, err := a.agree(ctx, call)
-	stop()
+	yes, err := a.agree(ctx, call, began)
 	state.Write(func(r *callstate.Record) { r.Waited += time.Since(began) })
 	if err != nil {
 		what, why := "given up", ""
@@ -120,7 +115,15 @@ func (a *asker) pass(ctx context.Context, call *middleware.Call) (*mcp.CallToolR
 	return res, err
 }
 
-func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error) {
+// reporting calls Options.Waiting again and again until stop, for a call that has waited since then.
+func (a *asker) reporting(ctx context.Context, since time.Time) (stop func()) {
+	if a.Waiting == nil {
+		return func() {}
+	}
+	return waiting.Every(ctx, reportEvery, func(ctx context.Context) { a.Waiting(ctx, time.Since(since)) })
+}
+
+func (a *asker) agree(ctx context.Context, call middleware.Call, began time.Time) (*agreed, error) {
 	if a.confirmer == nil {
 		return nil, &DeniedError{Tool: call.Tool, Err: errNoConfirmer}
 	}
@@ -132,7 +135,7 @@ func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error
 		return nil, &DeniedError{Tool: call.Tool, Err: err}
 	}
 	if id, input, ok := answered(call.Input); ok {
-		return a.resume(ctx, query{id: id, call: call, drafts: named, input: input})
+		return a.resume(ctx, query{id: id, call: call, drafts: named, input: input, since: began})
 	}
 	if yes, found, err := a.stands(ctx, call); found {
 		return yes, err
@@ -145,12 +148,15 @@ func (a *asker) agree(ctx context.Context, call middleware.Call) (*agreed, error
 	for {
 		question, mine := a.joins.Join(ctx, &call)
 		if mine {
-			return a.lead(ctx, question, query{call: call, drafts: named, place: place})
+			return a.lead(ctx, question, query{call: call, drafts: named, place: place, since: began})
 		}
 		turn.Of(ctx).Asking()
+		stop := a.reporting(ctx, began)
 		select {
 		case <-question.Over:
 		case <-ctx.Done():
+		}
+		if stop(); ctx.Err() != nil {
 			return nil, fault.GivenUp(ctx)
 		}
 		if isWaiting(question.No) {
@@ -180,7 +186,7 @@ func (a *asker) lead(ctx context.Context, question *waiting.Joined, q query) (*a
 	if held, ok := a.held.Take(waiting.KeyOf(ctx, &q.call)); ok {
 		if held.once == entries.Once(ctx, &q.call) {
 			defer held.place.Leave()
-			held.call, held.place = q.call, q.place
+			held.call, held.place, held.since = q.call, q.place, q.since
 			q = held
 		} else {
 			a.expire(context.WithoutCancel(ctx), held)
@@ -280,7 +286,9 @@ func (a *asker) put(ctx context.Context, q query) (yes *agreed, stricter *middle
 		q.once = entries.Once(ctx, &q.call)
 		q.asked = a.confirm(ctx, q)
 	}
+	stop := a.reporting(ctx, q.since)
 	got, late, err := q.asked.Await(ctx, q.patience)
+	stop() // what is still to come is not the person's
 	if errors.Is(err, waiting.ErrImpatient) {
 		a.park(context.WithoutCancel(ctx), waiting.KeyOf(ctx, &q.call), q)
 		q.asked.Park()

@@ -28,6 +28,7 @@ type query struct {
 	edited   bool              // an earlier answer made the call what it is
 	input    *middleware.Input // of the second leg
 	place    *waiting.Place
+	since    time.Time // when the call began to wait
 	began    time.Time
 	deadline time.Time
 	patience time.Duration          // of the call; 0 until the deadline

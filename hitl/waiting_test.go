@@ -243,3 +243,37 @@ func TestIdenticalCallsWaitTogether(t *testing.T) {
 		time.Sleep(time.Hour)
 	})
 }
+
+// After the answer nothing is reported as waiting for a person, however long the store takes.
+func TestAnsweredCallIsNotReportedAsWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, r := new(executor), &reader{answers: make(chan hitl.Decision)}
+		reports := 0
+		c := hitl.New(r, hitl.Options{
+			Timeout: time.Minute, Store: slowStore{approvals.NewMemory()},
+			Waiting: func(context.Context, time.Duration) { reports++ },
+		})(guarded(e))
+		done := make(chan error)
+		go func() {
+			_, err := c.CallTool(t.Context(), deletes(t))
+			done <- err
+		}()
+		time.Sleep(9 * time.Second)
+		r.answers <- hitl.Decision{Verdict: hitl.Approved}
+		began := time.Now()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took < time.Second || reports != 1 {
+			t.Errorf("it took %v after the answer, and %d reports, want 1", took, reports)
+		}
+	})
+}
+
+type slowStore struct{ approvals.Store }
+
+func (s slowStore) Advance(ctx context.Context, id string, c approvals.Change) error {
+	time.Sleep(1500 * time.Millisecond)
+	return s.Store.Advance(ctx, id, c)
+}

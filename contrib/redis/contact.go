@@ -88,20 +88,17 @@ func (c *contact) begin(now time.Time) {
 	}
 }
 
-func (c *contact) answered(now time.Time) {
+// heard takes what became of a heartbeat at once, since others may be late, and returns the run of the last one.
+func (c *contact) heard(run string, err error) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now.Sub(c.last) > silence {
-		c.believed = now.Add(c.settle)
+	if err == nil {
+		now := time.Now()
+		if now.Sub(c.last) > silence {
+			c.believed = now.Add(c.settle)
+		}
+		c.last, c.run = now, run
 	}
-	c.last = now
-}
-
-// heard notes the run of a heartbeat, "" for none, and returns that of the last one.
-func (c *contact) heard(run string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.run = cmp.Or(run, c.run)
 	return c.run
 }
 
@@ -185,11 +182,8 @@ func (s *Store) watch(ctx context.Context) {
 
 // hear takes what became of the heartbeats, by the address of each master.
 func (s *Store) hear(ctx context.Context, heard map[string]error) {
-	now, some, all := time.Now(), false, true
-	for address, err := range heard {
-		if err == nil {
-			s.contacts.at(address).answered(now)
-		}
+	some, all := false, true
+	for _, err := range heard {
 		some, all = some || err == nil, all && err == nil
 	}
 	var owing error
@@ -220,17 +214,19 @@ func (s *Store) pulse(ctx context.Context) map[string]error {
 	defer cancel()
 	cluster, ok := s.beats.(*goredis.ClusterClient)
 	if !ok {
-		return map[string]error{"": pulse.Run(ctx, s.beats, nil).Err()}
+		run, err := pulse.Run(ctx, s.beats, nil).Text()
+		s.contacts.at("").heard(run, err)
+		return map[string]error{"": err}
 	}
 	var mu sync.Mutex
 	heard, current := make(map[string]error), make(map[string]bool)
 	err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
 		run, err := pulse.Run(ctx, node, nil).Text()
 		address := node.Options().Addr
+		run = s.contacts.at(address).heard(run, err)
 		mu.Lock()
 		defer mu.Unlock()
-		heard[address] = err
-		current[s.contacts.at(address).heard(run)] = true
+		heard[address], current[run] = err, true
 		return nil
 	})
 	if err != nil { // it is not known which masters there are
