@@ -193,7 +193,7 @@ func TestTrialLeavesOutWhatDependsOnOtherCalls(t *testing.T) {
 	one, read := audit.Record{Server: "crm", Tool: "create_thing", Class: "moderate"}, audit.Record{Server: "crm", Tool: "get_schema", Class: "safe"}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		trial, err := proxy.NewTrial(decided(t, `{"limits": {"perMinute": 1, "burst": 1}, "budget": {"calls": 1}, "cache": {"*": "1h"}}`)(), []audit.Record{one, read})
+		trial, err := proxy.NewTrial(decided(t, `{"limits": {"perMinute": 1, "burst": 1}, "budget": {"calls": 1}, "cache": {"crm/*": "1h"}}`)(), []audit.Record{one, read})
 		if err != nil {
 			t.Fatal(err)
 		}
