@@ -249,10 +249,10 @@ func TestAnsweredCallIsNotReportedAsWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, r := new(executor), &reader{answers: make(chan hitl.Decision)}
-		reports := 0
+		var reports atomic.Int32
 		c := hitl.New(r, hitl.Options{
 			Timeout: time.Minute, Store: slowStore{approvals.NewMemory()},
-			Waiting: func(context.Context, time.Duration) { reports++ },
+			Waiting: func(context.Context, time.Duration) { reports.Add(1) },
 		})(guarded(e))
 		done := make(chan error)
 		go func() {
@@ -265,8 +265,8 @@ func TestAnsweredCallIsNotReportedAsWaiting(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); took < time.Second || reports != 1 {
-			t.Errorf("it took %v after the answer, and %d reports, want 1", took, reports)
+		if took := time.Since(began); took < time.Second || reports.Load() != 1 {
+			t.Errorf("it took %v after the answer, and %d reports, want 1", took, reports.Load())
 		}
 	})
 }
