@@ -135,7 +135,7 @@ func (c *Catalog) Add(ctx context.Context, id string, s Session) error {
 	return c.add(ctx, id, s, session.Executor(s), false)
 }
 
-func (c *Catalog) add(ctx context.Context, id string, s listing.Session, executor middleware.ToolCaller, own bool) error {
+func (c *Catalog) add(ctx context.Context, id string, s Session, executor middleware.ToolCaller, own bool) error {
 	if !toolname.IsServer(id) {
 		return fmt.Errorf("catalog: %q cannot be a server's id: use 1 to 64 of A-Z, a-z, 0-9, '.', '-' and single '_'", id)
 	}

@@ -362,6 +362,10 @@ func (l local) ListTools(context.Context, *mcp.ListToolsParams) (*mcp.ListToolsR
 	return &mcp.ListToolsResult{Tools: l}, nil
 }
 
+func (l local) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+	return nil, errors.New("catalog: these tools have an executor of their own")
+}
+
 // Trust makes a server's declarations count, now and later; without it they can only raise the class of a tool.
 func (c *Catalog) Trust(id string) {
 	c.mu.Lock()

@@ -29,7 +29,7 @@ var ErrClosed = errors.New("the catalogue is closed; make a new one")
 
 // A lister lists a server or a replica. The catalogue's mutex guards all but the first three fields and the changes.
 type lister struct {
-	session listing.Session
+	session Session
 	reader  *listing.Reader
 	refresh func(context.Context) error // lists it by itself
 
@@ -45,7 +45,7 @@ type lister struct {
 }
 
 // newLister returns the lister of a session, busy so that no change is missed until it has listed.
-func (c *Catalog) newLister(id string, s listing.Session, refresh func(context.Context) error) *lister {
+func (c *Catalog) newLister(id string, s Session, refresh func(context.Context) error) *lister {
 	n := &lister{session: s, reader: listing.NewReader(id, s, c.limits, c.log), refresh: refresh, busy: true}
 	c.mu.Lock()
 	defer c.mu.Unlock()

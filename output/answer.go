@@ -76,6 +76,9 @@ func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult,
 		}
 		return nil, withheld(a.call.Tool, "is not what its output schema promises", err)
 	}
+	if !a.rewrite && !a.isCut && !moved {
+		return a.res, nil
+	}
 	return a.result(), nil
 }
 

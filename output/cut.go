@@ -343,7 +343,7 @@ func (p *page) skips() bool { return p != nil && p.Skip > 0 }
 
 func (p *page) leaveOut(v any) any {
 	rows, ok := p.list(v)
-	if !ok {
+	if !ok || !p.skips() {
 		return v
 	}
 	p.from = min(p.Skip, len(rows))

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -226,42 +225,55 @@ func (w *writer) number() error {
 }
 
 // Identities returns at most so many texts of the values that members of an object have; none if that is ambiguous.
-// A text is the same for a number and its text, and for texts that differ in case or surrounding space: a server
-// may take them for the same thing.
 func Identities(object []byte, members []string, most int) (texts []string) {
-	tree, _ := jsontree.Decode(object)
-	given, _ := tree.(map[string]any)
+	var given map[string]json.RawMessage
+	if json.Unmarshal(object, &given) != nil {
+		return nil
+	}
 	for _, member := range members {
 		for other := range given { // many servers ignore the case
 			if other != member && strings.EqualFold(other, member) {
 				return nil
 			}
 		}
-		list, ok := given[member].([]any)
-		if !ok {
-			list = []any{given[member]}
+		list := []json.RawMessage{given[member]}
+		if raw := given[member]; len(raw) > 0 && raw[0] == '[' && json.Unmarshal(raw, &list) != nil {
+			return nil
 		}
 		if len(list) == 0 || len(texts)+len(list) > most {
 			return nil
 		}
 		for _, one := range list {
-			var text string // of null, true, or an object
-			switch one := one.(type) {
-			case string:
-				text = strings.ToLower(strings.ToUpper(strings.TrimSpace(one))) // some letters have two small forms
-			case json.Number:
-				text = one.String()
-			}
-			if number, err := strconv.ParseFloat(text, 64); err == nil || errors.Is(err, strconv.ErrRange) {
-				text = strconv.FormatFloat(number, 'g', -1, 64)
-			}
-			if text == "" {
+			text, ok := Identity(one)
+			if !ok {
 				return nil
 			}
 			texts = append(texts, text)
 		}
 	}
 	return texts
+}
+
+// Identity returns the text of one value, the same for a number and its text, and for texts that differ in case
+// or surrounding space: a server may take them for the same thing.
+func Identity(raw json.RawMessage) (text string, ok bool) {
+	switch {
+	case len(raw) == 0:
+		return "", false
+	case raw[0] == '"':
+		if json.Unmarshal(raw, &text) != nil {
+			return "", false
+		}
+	case raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9':
+		text = string(raw)
+	default: // null, true, an object
+		return "", false
+	}
+	text = strings.ToLower(strings.ToUpper(strings.TrimSpace(text))) // some letters have two small forms
+	if number, err := strconv.ParseFloat(text, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		text = strconv.FormatFloat(number, 'g', -1, 64)
+	}
+	return text, text != ""
 }
 
 // AppendTool appends the canonical form of a tool's definition to dst.

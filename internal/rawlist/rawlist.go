@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -114,7 +113,11 @@ func (p *Page) Take(result json.RawMessage) json.RawMessage {
 	if !changed {
 		return result
 	}
-	return json.RawMessage(jsontree.Encode(list))
+	out, err := json.Marshal(list)
+	if err != nil {
+		return result
+	}
+	return out
 }
 
 // note returns the tools that the SDK can read, nil if those are all, and false if there is no list.

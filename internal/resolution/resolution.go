@@ -12,7 +12,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -83,8 +82,18 @@ func markTools(raw json.RawMessage) json.RawMessage {
 	if !changed {
 		return raw
 	}
-	list["tools"] = json.RawMessage(jsontree.Encode(tools))
-	return json.RawMessage(jsontree.Encode(list))
+	var err error
+	if list["tools"], err = json.Marshal(tools); err != nil {
+		return raw
+	}
+	return written(list, raw)
+}
+
+func written(v any, raw json.RawMessage) json.RawMessage {
+	if out, err := json.Marshal(v); err == nil {
+		return out
+	}
+	return raw
 }
 
 func edit(raw json.RawMessage, change func(map[string]any) bool) json.RawMessage {
@@ -94,7 +103,7 @@ func edit(raw json.RawMessage, change func(map[string]any) bool) json.RawMessage
 	if d.Decode(&o) != nil || !change(o) {
 		return raw
 	}
-	return json.RawMessage(jsontree.Encode(o))
+	return written(o, raw)
 }
 
 // copyMark writes the mark, if it is true, to a member of into. It keeps a member that is not an object.
@@ -294,7 +303,9 @@ func (a *Answer) Read(f Form, tool string) (annotation.Annotations, error) {
 		return nothing, err
 	}
 	var result map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &result)
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return nothing, err
+	}
 	if kind, err := member[string](result, "resultType", "text"); err != nil || kind != "" && kind != "complete" {
 		return nothing, fmt.Errorf("its resultType is %.40s and not complete", result["resultType"])
 	}

@@ -283,10 +283,16 @@ func ReadContract(output any) (*Contract, error) {
 // Shape returns the shape of the structured content, a new one for each call.
 func (c *Contract) Shape() *Shape { return NewShape(c.root, c.root, false) }
 
-// Check reports where a value that [jsontree.Decode] made breaks the schema. Cut the value first, since a hostile schema makes it slow.
+// Check reports where the value breaks the schema. Cut the value first, since a hostile schema makes it slow.
 func (c *Contract) Check(v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
 	var plain any // the validator takes a json.Number for a text
-	_ = json.Unmarshal([]byte(jsontree.Encode(v)), &plain)
+	if err := json.Unmarshal(raw, &plain); err != nil {
+		return err
+	}
 	if err := c.validator.Validate(plain); err != nil {
 		return fmt.Errorf("%s is not kept to", where(err))
 	}

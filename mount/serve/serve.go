@@ -197,7 +197,9 @@ func asked(r *mcp.CallToolRequest, res *mcp.CallToolResult, err error) (*mcp.Cal
 		return res, err
 	}
 	question := new(mcp.CallToolResult)
-	_ = json.Unmarshal([]byte(`{"content":[],"resultType":"input_required"}`), question)
+	if err := json.Unmarshal([]byte(`{"content":[],"resultType":"input_required"}`), question); err != nil {
+		return nil, err
+	}
 	question.InputRequests, question.RequestState = requests, state
 	return question, nil
 }

@@ -297,6 +297,8 @@ func measure(def *mcp.Tool) int {
 
 type schemaError struct{ error }
 
+func (e schemaError) Unwrap() error { return e.error }
+
 func take(id string, def *mcp.Tool, size int) (*Definition, error) {
 	if err := toolname.Check(def.Name); err != nil {
 		return nil, err

@@ -144,7 +144,9 @@ func idsIn(object []byte, member string) ([]string, error) {
 		return nil, err
 	}
 	var members map[string]json.RawMessage
-	_ = json.Unmarshal(form, &members)
+	if err := json.Unmarshal(form, &members); err != nil {
+		return nil, err
+	}
 	for other := range members { // many servers ignore the case
 		if other != member && strings.EqualFold(other, member) {
 			return nil, fmt.Errorf("%q stands there in another case", member)
@@ -156,7 +158,9 @@ func idsIn(object []byte, member string) ([]string, error) {
 	}
 	list := []json.RawMessage{value}
 	if value[0] == '[' {
-		_ = json.Unmarshal(value, &list)
+		if err := json.Unmarshal(value, &list); err != nil {
+			return nil, err
+		}
 	}
 	var ids []string
 	for _, v := range list {
