@@ -223,7 +223,9 @@ func (a *answer) structuredContent() any {
 		return raw
 	}
 	var v any
-	_ = json.Unmarshal(raw, &v)
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return raw
+	}
 	return v
 }
 

@@ -355,7 +355,11 @@ func (p *page) after(kept int) any {
 	if p.offset != "" {
 		return json.Number(strconv.Itoa(p.start + kept))
 	}
-	return cursorPrefix + base64.RawURLEncoding.EncodeToString([]byte(jsontree.Encode(position{p.Token, p.from + kept})))
+	raw, err := json.Marshal(position{p.Token, p.from + kept})
+	if err != nil {
+		panic("output: " + err.Error()) // the token was decoded from JSON
+	}
+	return cursorPrefix + base64.RawURLEncoding.EncodeToString(raw)
 }
 
 // reserve makes room in the document for the next page. Restore puts next there, or the earlier value if it is nil.

@@ -76,7 +76,11 @@ func (r *Redactor) json(raw []byte, at *schema.Shape) json.RawMessage {
 	r.looking = true
 	r.walk(v, at, level{})
 	r.looking = false
-	return json.RawMessage(jsontree.Encode(r.walk(v, at, level{})))
+	clean, err := json.Marshal(r.walk(v, at, level{}))
+	if err != nil {
+		return quoted(Mark)
+	}
+	return clean
 }
 
 // Text returns a text without its secrets.
@@ -140,7 +144,9 @@ func (r *Redactor) text(s string, at *schema.Shape, l level) string {
 			if l.nested++; l.nested > maxNested {
 				return Mark
 			}
-			return jsontree.Encode(r.walk(v, at.Content(), l))
+			if clean, err := json.Marshal(r.walk(v, at.Content(), l)); err == nil {
+				return string(clean)
+			}
 		}
 	}
 	if !r.looking {

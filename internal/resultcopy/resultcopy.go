@@ -203,7 +203,9 @@ func Decode(value []byte) (res *mcp.CallToolResult, at time.Time, ok bool) {
 		var raw struct {
 			StructuredContent json.RawMessage `json:"structuredContent"`
 		}
-		_ = json.Unmarshal(value[valueHead:], &raw)
+		if json.Unmarshal(value[valueHead:], &raw) != nil {
+			return nil, at, false
+		}
 		res.StructuredContent = raw.StructuredContent
 	}
 	return res, at, true

@@ -129,7 +129,9 @@ func (v Value) List(what string) (elements []Value, err error) {
 	start := v.end - len(v.raw)
 	for d.More() {
 		e := Value{file: v.file, names: append(slices.Clip(v.names), strconv.Itoa(len(elements)))}
-		_ = d.Decode(&e.raw) // the file was read as JSON
+		if err := d.Decode(&e.raw); err != nil {
+			return nil, v.Errorf("not valid JSON: %w", err)
+		}
 		e.end = start + int(d.InputOffset())
 		elements = append(elements, e)
 	}
