@@ -86,6 +86,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("extension", `{"resultType":"complete","name":"act","annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`)
 	f.Add("annotations", `{"annotations":{"readOnlyHint":false,"destructiveHint":true}}`)
 	f.Add("annotations", `{"annotations":{"readOnlyHint":null},"annotations":{}}`)
+	f.Add("annotations", "")
 	f.Fuzz(func(t *testing.T, form, raw string) {
 		answer, err := read(form, raw)
 		if err != nil {

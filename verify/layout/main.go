@@ -33,7 +33,7 @@ const (
 	mostNames     = 25
 	mostLines     = 1500
 	mostRootLines = 37_400
-	mostLinesEver = 63_450
+	mostLinesEver = 63_500
 )
 
 // exceptions have more lines than mostLines, each for its reason.
