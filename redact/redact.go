@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,7 +145,11 @@ func (r *Redactor) text(s string, at *schema.Shape, l level) string {
 			if l.nested++; l.nested > maxNested {
 				return Mark
 			}
-			if clean, err := json.Marshal(r.walk(v, at.Content(), l)); err == nil {
+			clean := r.walk(v, at.Content(), l)
+			if reflect.DeepEqual(clean, v) {
+				return s
+			}
+			if clean, err := json.Marshal(clean); err == nil {
 				return string(clean)
 			}
 		}
