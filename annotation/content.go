@@ -17,7 +17,7 @@ const (
 
 const defaultPriority = 0.5
 
-// leastPriority stands for a priority of 0, which the SDK leaves out.
+// leastPriority means a priority of 0, which the SDK leaves out.
 const leastPriority = 1e-9
 
 // Content is the annotation of a piece of content, a resource or a template. The zero value is for everybody.

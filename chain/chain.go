@@ -131,7 +131,7 @@ type Record struct {
 type Approval struct {
 	ID       string // of the question, under which the store of approvals has it
 	By       string // who approved, as the confirmer named the person
-	Standing bool   // by a standing approval
+	Standing bool   // by a remembered approval
 }
 
 // A Decision is one decision of one middleware about the call.

@@ -25,7 +25,7 @@ import (
 )
 
 // An asker is the middleware. It decides whether a call needs an approval, gets one from
-// a standing approval or by a question, and makes the call with it.
+// a remembered approval or by a question, and makes the call with it.
 type asker struct {
 	Options
 
@@ -37,7 +37,7 @@ type asker struct {
 	groups    waiting.Groups[Request, Decision]
 	habits    habits.Habits
 	drafts    *drafts.Registry
-	session   string // the name under which standing approvals for the session are kept
+	session   string // the name under which remembered approvals for the session are kept
 }
 
 func (a *asker) Describe() middleware.Description {
@@ -92,7 +92,7 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	state.Write(func(r *callstate.Record) {
 		r.Tool, r.Approval = yes.call.Tool, callstate.Approval{ID: yes.id, By: yes.by, Standing: yes.standing != ""}
 		if yes.standing != "" {
-			r.By, r.Via = yes.by, "standing approval"
+			r.By, r.Via = yes.by, "remembered approval"
 		}
 		if yes.edited {
 			r.Edited = yes.call.Arguments
@@ -211,7 +211,7 @@ func isWaiting(err error) bool {
 // call up after a minute of silence, and some after ten seconds.
 const reportEvery = 5 * time.Second
 
-// stands approves a call by a standing approval, if there is one. Each such call is an approval of its own.
+// stands approves a call by a remembered approval, if there is one. Each such call is an approval of its own.
 func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, found bool, err error) {
 	if a.drafts.Commits(call.Tool) { // their arguments do not hold what they do
 		return nil, false, nil
@@ -447,13 +447,13 @@ func (a *asker) begin(ctx context.Context, yes *agreed) error {
 		return errRevoked
 	}
 	if err != nil {
-		return fmt.Errorf("its use cannot stand: %w", err)
+		return fmt.Errorf("its use is void: %w", err)
 	}
 	yes.spent = true
 	return nil
 }
 
-// remains returns an error if the standing approval of a call was taken back, or has expired, since the last
+// remains returns an error if the remembered approval of a call was taken back, or has expired, since the last
 // attempt.
 func (a *asker) remains(ctx context.Context, yes *agreed) error {
 	if yes.standing == "" {

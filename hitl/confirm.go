@@ -49,7 +49,7 @@ type agreed struct {
 	shown    annotation.Safety // the class that the person saw; an edit may have lowered it
 	id       string            // of the approval
 	by       string
-	standing string // the standing approval that answered, "" for a person
+	standing string // the remembered approval that answered, "" for a person
 	until    time.Time
 	drafts   []drafts.Draft // shown with it
 	edited   bool           // by a person

@@ -78,7 +78,7 @@ type Request struct {
 	// and what else belongs to the transport are left out. An approval covers the rest.
 	Extra json.RawMessage
 	// Sources are where the arguments came from, nil unless the chain has package flow. After an edit there are
-	// none. A call with a source that has a Rule has no Offers, and no standing approval covers it.
+	// none. A call with a source that has a Rule has no Offers, and no remembered approval covers it.
 	Sources  []Source
 	CallID   string    // the model's, for display
 	Scope    string    // whose call it is
@@ -96,7 +96,7 @@ type Request struct {
 	// in the first, each with what it may be then.
 	Offers []Offer
 	Free   Pattern
-	// Ends are how long an approval for always may stand, the host's limit last, which holds if nothing is chosen.
+	// Ends are how long an approval for always may last, the host's limit last, which holds if nothing is chosen.
 	Ends []approvals.End
 	// Suggestion is what to remember, if the last approvals of this tool follow a rule, as a
 	// sentence that is safe to show; "" for none.
@@ -233,7 +233,7 @@ type Decision struct {
 	// Remember is how long an approval counts; the zero value is for this call alone. More
 	// than the offer's Longest, or what is not listed, is for this call alone too.
 	Remember Remember
-	// Lifetime is how long an approval for always stands, one of Request.Ends; zero, and more than the host's
+	// Lifetime is how long an approval for always lasts, one of Request.Ends; zero, and more than the host's
 	// limit, mean that limit.
 	Lifetime time.Duration
 	// Offer is which of Request.Offers is remembered; the zero value is the first: exactly these arguments, as

@@ -234,7 +234,7 @@ func TestEndIsChosen(t *testing.T) {
 	}
 }
 
-// An attempt that was not sent leaves the call to the next, unless the standing approval was taken back meanwhile.
+// An attempt that was not sent leaves the call to the next, unless the remembered approval was taken back meanwhile.
 func TestTakenBackBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	store := approvals.NewMemory()

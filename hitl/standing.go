@@ -15,10 +15,10 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// Remember is for how long an approval stands. The zero value is for one call.
+// Remember is for how long an approval is remembered. The zero value is for one call.
 type Remember uint8
 
-// How long an approval stands.
+// How long an approval is remembered.
 const (
 	Once    Remember = iota // for this call alone
 	Session                 // until Options.SessionLifetime is over or the process ends
@@ -28,7 +28,7 @@ const (
 // String returns "once", "session" or "always".
 func (r Remember) String() string { return [...]string{"once", "session", "always"}[min(r, Always)] }
 
-// A Pattern is which arguments a standing approval covers: it names every member, with its
+// A Pattern is which arguments a remembered approval covers: it names every member, with its
 // value, a glob that fits it, or as one that may be anything.
 type Pattern = approvals.Pattern
 
@@ -135,7 +135,7 @@ func (got answer) fill(kept *approvals.Standing, approved middleware.Call) (err 
 	return err
 }
 
-// find returns a standing approval that covers the call. It ends those of a definition
+// find returns a remembered approval that covers the call. It ends those of a definition
 // that has changed: they do not come back with the definition.
 func (a *asker) find(ctx context.Context, call middleware.Call) (approvals.Standing, bool) {
 	if a.Remember == Once {

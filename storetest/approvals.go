@@ -104,18 +104,18 @@ var approvalCases = []testCase{
 		without.Pattern = nil
 		must(t, r.a.Approvals.Add(ctx, approval("1")))
 		for what, err := range map[string]error{
-			"a second approval of an ID":            r.b.Approvals.Add(ctx, approval("1")),
-			"an approval without an ID":             r.b.Approvals.Add(ctx, approval("")),
-			"an approval without an end":            r.a.Approvals.Advance(ctx, "1", approvals.Change{To: approvals.Approved}),
-			"a standing approval without arguments": r.a.Approvals.Remember(ctx, without),
-			"a standing approval without an ID":     r.a.Approvals.Remember(ctx, approvals.Standing{Scope: "ann"}),
+			"a second approval of an ID":              r.b.Approvals.Add(ctx, approval("1")),
+			"an approval without an ID":               r.b.Approvals.Add(ctx, approval("")),
+			"an approval without an end":              r.a.Approvals.Advance(ctx, "1", approvals.Change{To: approvals.Approved}),
+			"a remembered approval without arguments": r.a.Approvals.Remember(ctx, without),
+			"a remembered approval without an ID":     r.a.Approvals.Remember(ctx, approvals.Standing{Scope: "ann"}),
 		} {
 			if err == nil {
 				t.Errorf("%s got no error", what)
 			}
 		}
 	}},
-	{name: "an approval begins as a question, or by a standing approval", run: func(t *testing.T, r replicas) {
+	{name: "an approval begins as a question, or by a remembered approval", run: func(t *testing.T, r replicas) {
 		for _, state := range []approvals.State{approvals.Approved, approvals.Spent, approvals.Done, approvals.Denied, approvals.Void, ""} {
 			a := approval("begins as " + string(state))
 			if a.State = state; r.a.Approvals.Add(t.Context(), a) == nil {
@@ -123,7 +123,7 @@ var approvalCases = []testCase{
 			}
 		}
 	}},
-	{name: "a standing approval answers, and is counted, until it is taken back", run: func(t *testing.T, r replicas) {
+	{name: "a remembered approval answers, and is counted, until it is taken back", run: func(t *testing.T, r replicas) {
 		ctx, spent := t.Context(), approvals.Change{To: approvals.Spent, Scope: "ann", Standing: "s"}
 		answered := func(id string) error {
 			a := approval(id)
@@ -169,7 +169,7 @@ var approvalCases = []testCase{
 			}
 		}
 	}},
-	{name: "a standing approval holds in every replica, for its scope and tool", run: func(t *testing.T, r replicas) {
+	{name: "a remembered approval holds in every replica, for its scope and tool", run: func(t *testing.T, r replicas) {
 		ctx := t.Context()
 		must(t, r.a.Approvals.Remember(ctx, standing("1", "pay")))
 		must(t, r.a.Approvals.Remember(ctx, standing("2", "refund")))

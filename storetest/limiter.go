@@ -113,7 +113,7 @@ var limiterCases = []testCase{
 		waits(t, r.b.Limiter, next, 110*time.Second, 200*time.Second)
 		eventually(t, patience, "the next is the first", func() bool { return take(t, r.b.Limiter, next) <= 100*time.Second })
 	}},
-	{name: "who would wait too long does not stand in line", run: func(t *testing.T, r replicas) {
+	{name: "a call that would wait too long does not join the queue", run: func(t *testing.T, r replicas) {
 		took(t, r.a.Limiter, waiter("0", slow(1)))
 		hasty := waiter("hasty", slow(1))
 		hasty.Longest = time.Second

@@ -26,7 +26,7 @@ type Options struct {
 	// Redis' other users can neither read nor write them. nil means none.
 	Key []byte
 	// OtherKeys are keys whose contents are read too, during a rotation: first all replicas get the new key here,
-	// then it becomes the Key of all with the old one here, which goes after the last standing approval has expired.
+	// then it becomes the Key of all with the old one here, which goes after the last remembered approval has expired.
 	OtherKeys [][]byte
 	// NameKey makes names of tenants and servers into hashes; nil means Key. It stays the same when Key changes:
 	// set it to the first Key.

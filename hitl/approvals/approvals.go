@@ -1,5 +1,5 @@
 // Package approvals keeps what people were asked, what came of it, and which approvals
-// stand for a while. It decides nothing: a call needs a grant, which is in the memory of
+// are remembered. It decides nothing: a call needs a grant, which is in the memory of
 // the process that asked and is good only while the store has its approval.
 package approvals
 
@@ -11,27 +11,27 @@ import (
 	"time"
 )
 
-// A Store keeps approvals and standing approvals. It is safe for concurrent use. A change is
+// A Store keeps approvals and remembered approvals. It is safe for concurrent use. A change is
 // durable, and seen by every process, once its method has returned nil. An error of any method
 // is a denial of the call that it was for.
 type Store interface {
 	// Add writes down a new approval: one that is Pending, or one that is Approved because
-	// of a standing approval, whose Uses it counts. An ID that is known already is an error,
-	// and ErrNoEffect a standing approval that is not there any more.
+	// of a remembered approval, whose Uses it counts. An ID that is known already is an error,
+	// and ErrNoEffect a remembered approval that is not there any more.
 	Add(ctx context.Context, a Approval) error
 	// Advance changes an approval's state, if the table of [State] has that step and its
-	// time is not over, and to Spent only while the standing approval that answered is there.
+	// time is not over, and to Spent only while the remembered approval that answered is there.
 	// Of concurrent steps the first one wins. Any other step has no effect, is recorded as
 	// such if the store keeps a record, and returns an error that is [ErrNoEffect].
 	Advance(ctx context.Context, id string, change Change) error
-	// Remember records a standing approval.
+	// Remember records a remembered approval.
 	Remember(ctx context.Context, s Standing) error
-	// Remembered returns the standing approvals of a scope that have not expired, for one
+	// Remembered returns the remembered approvals of a scope that have not expired, for one
 	// tool of one server, or for all where server and tool are empty.
 	Remembered(ctx context.Context, scope, server, tool string) ([]Standing, error)
-	// List returns the standing approvals of all scopes that have not expired.
+	// List returns the remembered approvals of all scopes that have not expired.
 	List(ctx context.Context) ([]Standing, error)
-	// Forget ends a standing approval of this scope, and makes the approval with its ID, if it is
+	// Forget ends a remembered approval of this scope, and makes the approval with its ID, if it is
 	// Approved, Void. One that is not there is no error.
 	Forget(ctx context.Context, scope, id string) error
 }
@@ -80,7 +80,7 @@ type Approval struct {
 	Arguments  string    `json:"arguments"`          // SHA-256 of the exact bytes, in hexadecimal
 	Extra      string    `json:"extra,omitempty"`    // the same of what is sent beside the arguments, "" for nothing
 	Drafts     []Draft   `json:"drafts,omitempty"`   // that were shown with it
-	Standing   string    `json:"standing,omitempty"` // the standing approval that answered, if one did
+	Standing   string    `json:"standing,omitempty"` // the remembered approval that answered, if one did
 	By         string    `json:"by,omitempty"`
 	Edited     bool      `json:"edited,omitempty"`
 	Until      time.Time `json:"until"` // when the question ends; of an approval, when it expires

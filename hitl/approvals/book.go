@@ -14,7 +14,7 @@ import (
 // What a book keeps. The approvals that are open are bounded by those who ask.
 const (
 	maxEnded    = 1000   // approvals that are over, for late answers
-	maxStanding = 10_000 // standing approvals of one scope that have not expired, so that no scope takes another's place
+	maxStanding = 10_000 // remembered approvals of one scope that have not expired, so that no scope takes another's place
 )
 
 type entry struct {
@@ -170,7 +170,7 @@ func (b *book) check(e entry, now time.Time) error {
 	return nil
 }
 
-// stands reports whether the standing approval that answered is still there, if one did.
+// stands reports whether the remembered approval that answered is still there, if one did.
 func (b *book) stands(a Approval, now time.Time) bool {
 	s, there := b.standing[a.Scope][a.Standing]
 	return a.Standing == "" || there && now.Before(s.Until)
@@ -217,7 +217,7 @@ func (b *book) apply(e entry) {
 	}
 }
 
-// void ends the approval that a standing approval for one call has let wait.
+// void ends the approval that a remembered approval for one call has let wait.
 func (b *book) void(id string) {
 	if b.approvals[id].State == Approved {
 		b.advance(id, Change{To: Void})
@@ -243,7 +243,7 @@ func (b *book) advance(id string, c Change) {
 	}
 }
 
-// expire drops the standing approvals of some scopes whose time is over.
+// expire drops the remembered approvals of some scopes whose time is over.
 func (b *book) expire(scopes map[string]map[string]Standing) {
 	now := time.Now()
 	for scope, its := range scopes {

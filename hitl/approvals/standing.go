@@ -44,7 +44,7 @@ type Standing struct {
 	Reason string `json:"reason,omitempty"` // of the denial
 }
 
-// An End is for how long an approval may stand that outlives a session.
+// An End is for how long an approval may last that outlives a session.
 type End struct {
 	Name     string // such as "1 day", "1 week" or "30 days"; the dialogs and the policy file have it
 	Lifetime time.Duration
@@ -121,13 +121,13 @@ func (s Standing) Covers(call middleware.Call) bool {
 	return s.Pattern.Covers(call.Arguments)
 }
 
-// Check returns what keeps a standing approval from being recorded.
+// Check returns what keeps a remembered approval from being recorded.
 func (s Standing) Check() error {
 	switch {
 	case s.ID == "" || s.Tool == "" || s.Definition == "" || s.Class == "":
-		return errors.New("approvals: a standing approval needs an ID, a tool, its definition and its class")
+		return errors.New("approvals: a remembered approval needs an ID, a tool, its definition and its class")
 	case (s.Arguments == "") == (s.Pattern == nil):
-		return errors.New("approvals: a standing approval is to arguments or to a pattern")
+		return errors.New("approvals: a remembered approval is to arguments or to a pattern")
 	case s.Pattern != nil:
 		return s.Pattern.Check()
 	}
@@ -144,7 +144,7 @@ func ExactArguments(arguments json.RawMessage) (string, error) {
 	return digest(form), nil
 }
 
-// A Pattern is which arguments a standing approval covers. It names every member that they have: a call with
+// A Pattern is which arguments a remembered approval covers. It names every member that they have: a call with
 // one more, or one less, is not covered. A pattern that names none covers nothing.
 type Pattern []Member
 

@@ -35,7 +35,7 @@ type Options struct {
 	// Board has the questions that the page of any replica shows; nil means that this process
 	// shows only its own. Links and sessions are one replica's in any case.
 	Board approvals.Board
-	// Store is the hitl.Options.Store of the chain, whose standing approvals the page shows, each with a button
+	// Store is the hitl.Options.Store of the chain, whose remembered approvals the page shows, each with a button
 	// that takes it back; nil means that it shows none.
 	Store approvals.Store
 	// Logger gets a line for each decision and for each request that was refused; nil is silent.
@@ -47,7 +47,7 @@ const (
 	maxHistory   = 200 // decided questions that the page shows
 	maxNameShown = 300 // bytes of a tool's name
 	maxPast      = 300 // bytes of arguments in the history
-	maxKept      = 200 // standing approvals that the page shows
+	maxKept      = 200 // remembered approvals that the page shows
 
 	maxBody   = 16 << 20 // of a request; arguments of 4 MiB, percent-encoded
 	maxReason = 4096     // bytes

@@ -143,7 +143,7 @@ func (in *Inbox) listed(s *session, done []string, together string) listPage {
 	return page
 }
 
-// remembered draws the standing approvals, or those for the tool and the scope of a question; nil without a store.
+// remembered draws the remembered approvals, or those for the tool and the scope of a question; nil without a store.
 func (in *Inbox) remembered(ctx context.Context, q *question) *memory {
 	if in.store == nil {
 		return nil

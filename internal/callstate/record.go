@@ -46,7 +46,7 @@ type Record struct {
 type Approval struct {
 	ID       string // of the question, under which the store of approvals has it
 	By       string // who approved, as the confirmer named the person
-	Standing bool   // by a standing approval
+	Standing bool   // by a remembered approval
 }
 
 // A Decision is one decision about the call.

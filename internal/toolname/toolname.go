@@ -31,7 +31,7 @@ var (
 // IsServer reports whether a text can be the id of a server: it has no slash and no double underscore.
 func IsServer(id string) bool { return serverID.MatchString(id) && !strings.Contains(id, "__") }
 
-// Match reports whether the text matches the pattern, in which * stands for any text.
+// Match reports whether the text matches the pattern, in which * matches any text.
 func Match(pattern, text string) bool {
 	first, rest, star := strings.Cut(pattern, "*")
 	if !star {

@@ -132,7 +132,7 @@ func (w *scenario) answer(ctx context.Context, r *record, how manner, request hi
 	return yes, nil
 }
 
-// A standing is an approval that a person wanted remembered, with the member that may differ.
+// A standing is a remembered approval, with the member that may differ.
 type standing struct {
 	question
 

@@ -19,8 +19,8 @@ func approvalsCommand() *cobra.Command {
 	var o proxyFlags
 	list := &cobra.Command{
 		Use:   "list " + serverArgs,
-		Short: "List standing approvals: for whom, since and until when, and how often they were used",
-		Long: `List the standing approvals in a store: the number to revoke it by, the tool and the
+		Short: "List remembered approvals: for whom, since and until when, and how often they were used",
+		Long: `List the remembered approvals in a store: the number to revoke it by, the tool and the
 arguments that it covers, its scope, and the person who gave it. With a store in Redis,
 give the same servers as to 'fairlead proxy', in the same folder.`,
 		Example: `  fairlead approvals list --store ~/.fairlead`,
@@ -32,8 +32,8 @@ give the same servers as to 'fairlead proxy', in the same folder.`,
 	}
 	revoke := &cobra.Command{
 		Use:   "revoke NUMBER " + serverArgs,
-		Short: "Revoke a standing approval in all proxies that share the store",
-		Long: `Revoke a standing approval by its number in 'fairlead approvals list', or by the first
+		Short: "Revoke a remembered approval in all proxies that share the store",
+		Long: `Revoke a remembered approval by its number in 'fairlead approvals list', or by the first
 characters of that. It takes effect at once, also for a call that the approval has
 answered, as long as the call was not sent.`,
 		Example: `  fairlead approvals revoke --store ~/.fairlead 4KJX`,
@@ -58,7 +58,7 @@ answered, as long as the call was not sent.`,
 	}
 	return group(&cobra.Command{
 		Use:     "approvals",
-		Short:   "List and revoke standing approvals",
+		Short:   "List and revoke remembered approvals",
 		Long:    `The approvals that 'fairlead proxy --store' keeps.`,
 		Example: list.Example + "\n" + revoke.Example,
 	}, list, revoke)

@@ -155,7 +155,7 @@ func record(s *chain.Standard, path string) (ended func() error, err error) {
 	}, nil
 }
 
-// find returns the tool of the name, which may stand behind that of its server.
+// find returns the tool of the name, which may follow that of its server.
 func find(all *fleet, name string) (*middleware.Tool, error) {
 	var found []*middleware.Tool
 	var names []string

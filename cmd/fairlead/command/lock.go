@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// lockFile is where accepted definitions stand where nothing else is said.
+// lockFile is the default file of accepted definitions.
 const lockFile = "fairlead.lock"
 
 func lockCommand() *cobra.Command {

@@ -75,7 +75,7 @@ func (o *proxyFlags) openStore(ctx context.Context, servers []proxy.Server, log 
 		options.Key = key
 	} else {
 		options.Plain = true
-		cmp.Or(log, slog.New(slog.DiscardHandler)).WarnContext(ctx, "redis: arguments and results stand in Redis as they are; "+keyVariable+" seals them")
+		cmp.Or(log, slog.New(slog.DiscardHandler)).WarnContext(ctx, "redis: arguments and results are readable in Redis; "+keyVariable+" seals them")
 	}
 	logging.Disable() // of the client; what it logs is in the errors that the store reports
 	return redis.Open(ctx, o.store, options)

@@ -23,7 +23,7 @@ type Target struct {
 	Env     map[string]string // beside the environment of this process
 	Dir     string            // where the command runs; "" for here
 	File    string            // the configuration that names it, "" for none
-	Line    int               // where it stands there
+	Line    int               // its place there
 }
 
 // Words is the target of a command line: one word with a scheme is a URL. Connect checks it. The ID

@@ -26,7 +26,7 @@ import (
 // least is how many approvals make a proposal, as many as make the dialogs suggest one.
 const least = 3
 
-// lifetime is how long a proposed standing approval counts.
+// lifetime is how long a proposed remembered approval counts.
 const lifetime = 30 * 24 * time.Hour
 
 // people are the ways on which the proxy and the command reach a person.
@@ -178,7 +178,7 @@ func written(members hitl.Pattern) string {
 
 // Policy returns a policy file. As it is, it allows nothing that would not be allowed without it; what people
 // approved is proposed in comments. What they only denied is denied. The date is the beginning of proposed
-// standing approvals.
+// remembered approvals.
 func (r *Record) Policy(date time.Time) ([]byte, error) {
 	if len(r.calls) == 0 {
 		return nil, errors.New("the record has no calls to learn from")

@@ -143,7 +143,7 @@ func TestOnlyWhatPeopleDecidedCounts(t *testing.T) {
 		})), "1000 calls on 2 days, 2026-11-20 to 2026-11-21; no person decided", 0},
 		"approved by a host without asking": {times(9, deleted(func(r *audit.Record) { r.By = "nobody" }, by("", "allowed"))), "no person decided", 0},
 		"approved by a policy":              {times(9, deleted(by("policy", "allowed"))), "no person decided", 0},
-		"covered by a remembered approval":  {times(9, deleted(by("standing approval", "allowed"))), "no person decided", 0},
+		"covered by a remembered approval":  {times(9, deleted(by("remembered approval", "allowed"))), "no person decided", 0},
 		"a question that is open":           {times(9, deleted(by("form", "pending"))), "no person decided", 0},
 		"approved with an untrusted source": {times(9, deleted(by("form", "allowed"), stranger)), "no person decided", 0},
 		"approved though it may have happened": {times(9, deleted(func(r *audit.Record) {
@@ -320,7 +320,7 @@ func TestNotesSayWhatIsMissing(t *testing.T) {
 	)
 	got := strings.Join(read(t, name, name).Notes(), "\n")
 	want := `1 calls have no class, and count as unknown
-2 calls have no arguments, so that rules over arguments and standing approvals cannot match
+2 calls have no arguments, so that rules over arguments and remembered approvals cannot match
 1 calls were refused by a policy, whose rules are not learnt
 1 calls have no end, and are left out
 1 calls named a tool that was not listed, and are left out`
@@ -351,7 +351,7 @@ func TestCompare(t *testing.T) {
 		"asked, and denied":              {call("delete_thing", "dangerous", "", by("form", "denied")), "deny", "1 → 0 0 → 1 0 1 asked → refused (call 7 of 2026-11-20T09:00:00Z)", 0, 0},
 		"asked, allowed, and refused":    {call("delete_thing", "dangerous", "", by("form", "allowed")), "deny", "1 → 0 0 → 1 0 1 asked → refused (call 7 of 2026-11-20T09:00:00Z)", 0, 1},
 		"as before":                      {call("delete_thing", "dangerous", "", by("form", "allowed")), "ask", "1 0 0", 0, 0},
-		"remembered counts as asked":     {call("delete_thing", "dangerous", "", by("standing approval", "allowed")), "ask", "1 0 0", 0, 0},
+		"remembered counts as asked":     {call("delete_thing", "dangerous", "", by("remembered approval", "allowed")), "ask", "1 0 0", 0, 0},
 		"by a policy":                    {call("delete_thing", "dangerous", "", by("policy", "allowed")), "ask", "0 → 1 0 1 → 0 1 allowed → asked (call 7 of 2026-11-20T09:00:00Z)", 0, 0},
 		"observed, and allowed":          {call("delete_thing", "dangerous", "", observed("ask first · never cache")), "allow", "1 → 0 0 0 → 1 1 asked → allowed (call 7 of 2026-11-20T09:00:00Z)", 1, 0},
 		"observed, and refused":          {call("delete_thing", "dangerous", "", observed("ask first")), "deny", "1 → 0 0 → 1 0 1 asked → refused (call 7 of 2026-11-20T09:00:00Z)", 0, 1},

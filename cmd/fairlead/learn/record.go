@@ -146,7 +146,7 @@ func (r *Record) Notes() (notes []string) {
 		what string
 	}{
 		{class, "have no class, and count as unknown"},
-		{arguments, "have no arguments, so that rules over arguments and standing approvals cannot match"},
+		{arguments, "have no arguments, so that rules over arguments and remembered approvals cannot match"},
 		{refused, "were refused by a policy, whose rules are not learnt"},
 		{len(r.intents), "have no end, and are left out"},
 		{r.unlisted, "named a tool that was not listed, and are left out"},

@@ -12,7 +12,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// An Approved is a standing approval that the file holds: of one tool, for arguments that
+// An Approved is a remembered approval that the file holds: of one tool, for arguments that
 // its pattern covers, until a date.
 type Approved struct {
 	Tool    Pattern
@@ -21,7 +21,7 @@ type Approved struct {
 	Line    int
 }
 
-// approved returns the standing approval that covers a call, nil for none. A call with
+// approved returns the remembered approval that covers a call, nil for none. A call with
 // _meta or input is covered by none.
 func (p *Policy) approved(r hitl.Request) *Approved {
 	for i := range p.Approved {

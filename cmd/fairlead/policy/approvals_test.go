@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A standing approval of the file answers for the calls that it covers, until its day is
+// A remembered approval of the file answers for the calls that it covers, until its day is
 // over, and for none that a rule or an untrusted source asks about.
 func TestApprovedInTheFile(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,7 @@ type Policy struct {
 	// Approvals are how people are asked. Of its fields Timeout, MaxPending, Remember,
 	// OfferMembers, OfferTool and Writes can be set.
 	Approvals hitl.Options
-	// Approved are the standing approvals that the file holds.
+	// Approved are the remembered approvals that the file holds.
 	Approved []Approved
 	// Patience is how long a call waits for a person whom its client cannot ask; 0 is unset.
 	Patience time.Duration
@@ -71,7 +71,7 @@ type Policy struct {
 	// Lock and Audit are names of files, as they are written; "" where there is none.
 	Lock, Audit string
 
-	// Warnings are what stands in the file and has no effect.
+	// Warnings are about parts of the file without effect.
 	Warnings []string
 }
 
@@ -132,7 +132,7 @@ func ParsePattern(s string) (Pattern, error) {
 	}
 	for _, part := range []string{server, flat(tool)} {
 		if _, err := path.Match(part, ""); err != nil {
-			return Pattern{}, fmt.Errorf("%q is no pattern: a bracket is not closed, or a backslash stands at its end", s)
+			return Pattern{}, fmt.Errorf("%q is no pattern: a bracket is not closed, or it ends in a backslash", s)
 		}
 	}
 	return Pattern{server, tool, s}, nil

@@ -51,7 +51,7 @@ type Server struct {
 
 // Options are the settings of [New].
 type Options struct {
-	// Servers are what the proxy stands in front of, at least one.
+	// Servers are those behind the proxy, at least one.
 	Servers []Server
 	// Policy is what a person has decided, asked again for every call; nil decides nothing.
 	Policy func() *policy.Policy

@@ -29,7 +29,7 @@ const (
 )
 
 // A Trial runs recorded calls through the chain of a policy. Nothing is sent, and no person is asked. Anything that depends on
-// other calls is left out: limits, budget, cache, retries and standing approvals of a store.
+// other calls is left out: limits, budget, cache, retries and remembered approvals of a store.
 type Trial struct {
 	policy *policy.Policy
 	sets   map[annotation.Safety]*set // a tool can have calls of several classes

@@ -38,7 +38,7 @@ type Server struct {
 	ID     string `json:"id"`
 	Target string `json:"target"`          // without secrets
 	File   string `json:"file,omitempty"`  // the configuration that names it
-	Line   int    `json:"line,omitempty"`  // where it stands there
+	Line   int    `json:"line,omitempty"`  // its place there
 	Error  string `json:"error,omitempty"` // why it did not answer
 }
 

@@ -16,7 +16,7 @@ local function run()
   return string.sub(runid(), 1, 16)
 end
 
--- stands reports whether a standing approval is there, of this run.
+-- stands reports whether a remembered approval is there, of this run.
 local function stands(key, id)
   local entry = redis.call('HGET', key, id)
   return entry and string.sub(entry, 1, 16) == run()

@@ -1,4 +1,4 @@
-// Package entries makes what package hitl keeps in a store: questions, standing approvals, and
+// Package entries makes what package hitl keeps in a store: questions, remembered approvals, and
 // decisions that wait for their call.
 package entries
 
