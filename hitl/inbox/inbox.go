@@ -1,8 +1,8 @@
 // Package inbox asks people on a web page: what waits, why it is dangerous, and buttons for yes and no. It is a
 // [hitl.Confirmer] for the chain and an [http.Handler] for the host's own server, made for loopback.
 //
-// Whoever is to decide comes in by a link that works once; there is no other way
-// in, and so none for the model or the tool that asks.
+// A person comes in by a link that works once, or as one whom the host's server has authenticated and [Options.User]
+// names. There is no other way in, and so none for the model or the tool that asks.
 package inbox
 
 import (
@@ -32,6 +32,9 @@ type Options struct {
 	// OwnCalls lets a person approve calls whose scope is that person's own name. The
 	// default is that somebody else has to.
 	OwnCalls bool
+	// User returns the name of the person who sent a request that the host's server has authenticated, and whether
+	// that person may decide. It lets people in at every replica, without a link. Nil leaves the links.
+	User func(*http.Request) (name string, ok bool)
 	// Board has the questions that the page of any replica shows; nil means that this process
 	// shows only its own. Links and sessions are one replica's in any case.
 	Board approvals.Board
@@ -100,7 +103,7 @@ func New(o Options) *Inbox {
 		path: o.Path, hosts: make(map[string]bool), maxPending: cmp.Or(o.MaxPending, 1000), ownCalls: o.OwnCalls,
 		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		waiting: make(map[string]*question), past: make(map[string]*record),
-		doors: newDoors(), store: o.Store, board: cmp.Or[approvals.Board](o.Board, approvals.NewBoard()), shared: o.Board != nil, odd: make(map[string]bool),
+		doors: newDoors(o.User), store: o.Store, board: cmp.Or[approvals.Board](o.Board, approvals.NewBoard()), shared: o.Board != nil, odd: make(map[string]bool),
 	}
 	for _, host := range o.Hosts {
 		if host == "" {

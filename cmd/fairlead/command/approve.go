@@ -66,13 +66,16 @@ func approvers(by []string, page *page) (hitl.Confirmer, error) {
 }
 
 // waits returns where a person finds the question of a call that has ended, by who is asked.
-func waits(by []string) func(context.Context) string {
+func waits(by []string, public string) func(context.Context) string {
 	asks := func(who string) bool { return len(by) == 0 || slices.Contains(by, who) }
 	return func(ctx context.Context) string {
 		switch {
 		case asks("elicit") && elicit.ShowsForms(ctx):
 			return ""
 		case asks("web"):
+			if public != "" {
+				return "on the approvals page, " + public + ","
+			}
 			return "on the approvals page, which the command `fairlead approve` opens,"
 		}
 		return ""
@@ -95,6 +98,7 @@ type page struct {
 	out     io.Writer
 	in      *inbox.Inbox
 	reach   *reach.Ways
+	public  string // where other machines reach it; "" is on this one alone
 
 	once   sync.Once
 	origin string
@@ -102,6 +106,9 @@ type page struct {
 }
 
 func (p *page) open() error {
+	if p.public != "" {
+		return nil
+	}
 	p.once.Do(func() {
 		ready, ended := make(chan string, 1), make(chan error, 1)
 		go func() { ended <- p.in.ListenAndServe(p.ctx, p.address, func(origin string) { ready <- origin }) }()
@@ -117,10 +124,10 @@ func (p *page) open() error {
 	return p.err
 }
 
-// link returns a link to the page, which lets one browser in.
+// link returns a link to the page, which lets one browser in, or its public address.
 func (p *page) link(hitl.Request) (string, error) {
-	if err := p.open(); err != nil {
-		return "", err
+	if err := p.open(); err != nil || p.public != "" {
+		return p.public, err
 	}
 	return p.in.Link(p.origin, ""), nil
 }
@@ -131,8 +138,13 @@ func (p *page) Confirm(ctx context.Context, r hitl.Request) (hitl.Decision, erro
 	if err != nil {
 		return hitl.Decision{}, err
 	}
-	fmt.Fprintf(p.out, "fairlead: %s waits for approval at %s (good once, for an hour)\n", r.Tool, link)
-	p.reach.Tell(r, p.in.Link(p.origin, ""))
+	if p.public == "" {
+		fmt.Fprintf(p.out, "fairlead: %s waits for approval at %s (good once, for an hour)\n", r.Tool, link)
+		link = p.in.Link(p.origin, "")
+	} else {
+		fmt.Fprintf(p.out, "fairlead: %s waits for approval at %s\n", r.Tool, link)
+	}
+	p.reach.Tell(r, link)
 	return p.in.Confirm(ctx, r)
 }
 

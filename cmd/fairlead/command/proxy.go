@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/reach"
@@ -39,11 +40,11 @@ import (
 type proxyFlags struct {
 	serverNames
 
-	policy, listen, audit, lock, inbox, store, webhook string
-	replicas                                           int
-	drain                                              time.Duration
-	approve, scopes, reach                             []string
-	trust, readOnly, annotate, observe, verbose        bool
+	policy, listen, access, audit, lock, inbox, store, webhook string
+	replicas                                                   int
+	drain                                                      time.Duration
+	approve, scopes, reach                                     []string
+	trust, readOnly, annotate, observe, verbose                bool
 }
 
 func proxyCommand() *cobra.Command {
@@ -68,7 +69,8 @@ metrics of the calls are exported by OTLP over HTTP.`,
 	f := cmd.Flags()
 	o.register(cmd)
 	f.StringVar(&o.policy, "policy", "", "a policy `FILE` (see fairlead policy); nothing starts if anything in it is wrong")
-	f.StringVar(&o.listen, "listen", "", "serve streamable HTTP on a loopback `ADDRESS` instead of standard input and output")
+	f.StringVar(&o.listen, "listen", "", "serve streamable HTTP on an `ADDRESS`, loopback without --access, instead of standard input and output")
+	f.StringVar(&o.access, "access", "", "a `FILE` that says which users of other machines may use --listen, by tokens or certificates")
 	f.StringSliceVar(&o.approve, "approve", nil, "who is asked: elicit, web, terminal or deny; with several, the first answer wins (default elicit, then web)")
 	f.StringVar(&o.inbox, "inbox", anyPort, "the loopback `ADDRESS` of the page where calls are approved")
 	f.StringSliceVar(&o.reach, "reach", []string{"desktop"}, "how you are notified of a call that waits on that page: desktop, browser (opened once for each client) or none")
@@ -157,6 +159,10 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		}
 	}()
 	waiting := inbox.Options{Logger: log}
+	public, err := o.openAccess(ctx, &p, &waiting)
+	if err != nil {
+		return fmt.Errorf("--access: %w", err)
+	}
 	switch {
 	case o.store != "" && !isRedis(o.store):
 		var file *approvals.File
@@ -191,11 +197,12 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	page := &page{ctx: ctx, address: o.inbox, out: cmd.ErrOrStderr(), in: inbox.New(waiting), reach: ways}
+	page := &page{ctx: ctx, address: o.inbox, out: cmd.ErrOrStderr(), in: inbox.New(waiting), reach: ways, public: public}
+	p.Page = page.in
 	if p.Confirm, err = approvers(by, page); err != nil {
 		return err
 	}
-	p.Waits = waits(by)
+	p.Waits = waits(by, public)
 	served, err := proxy.New(p)
 	if err != nil {
 		return err
@@ -209,6 +216,22 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return &exitError{exitUnreachable, err}
 	}
 	return err
+}
+
+// openAccess reads the file of --access, if there is one, and returns the address of the page of approvals, "" for one
+// on this machine.
+func (o *proxyFlags) openAccess(ctx context.Context, p *proxy.Options, waiting *inbox.Options) (page string, err error) {
+	switch {
+	case o.access == "":
+		return "", nil
+	case o.listen == "":
+		return "", errors.New("it is about the address of --listen; name one, such as --listen :8808")
+	}
+	if p.Access, err = access.Open(ctx, o.access); err != nil || len(p.Access.Approvers) == 0 {
+		return "", err
+	}
+	waiting.User, waiting.Hosts = p.Access.Approver, p.Access.Hosts
+	return "https://" + p.Access.Hosts[0] + "/approvals/", nil
 }
 
 // unnamed rejects a policy whose rules are about "server", which was the name of a server without one, since

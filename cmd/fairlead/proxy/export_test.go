@@ -67,7 +67,7 @@ func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc
 	h.session.servers = []*server{away}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.sessions[h.id] = h
+	f.sessions[h.id], h.key = h, h.id
 	h.idle = time.AfterFunc(sessionIdle, func() { f.end(h) })
 	return h.listen, func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {

@@ -16,7 +16,8 @@ import (
 
 // An httpSession is the way to a client, or to all that have no session, over HTTP.
 type httpSession struct {
-	id      string // "" for the one that is shared
+	id      string // "" for one that is shared
+	key     string // among the sessions
 	session *session
 	idle    *time.Timer
 
@@ -24,7 +25,7 @@ type httpSession struct {
 	streams  map[string]*stream // by the ID of the request in the session
 	own      *stream            // that the client listens on
 	waiting  []*message         // for somewhere to say it
-	requests int                // so far, of the shared one
+	requests int                // so far, of a shared one
 }
 
 const maxWaiting = 100

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
@@ -29,34 +30,38 @@ const (
 )
 
 // A front serves clients over streamable HTTP. Each client of a revision with sessions has one, with
-// servers of its own; the others share one.
+// servers of its own; the others share one, or one for each user.
 type front struct {
-	proxy *Proxy
+	proxy   *Proxy
+	handler http.Handler // of what is not a probe
 
 	mu       sync.Mutex
-	sessions map[string]*httpSession
-	shared   *httpSession
-	name     string // for scopes that no other process has, whatever they share
-	count    int    // of sessions so far, likewise
+	sessions map[string]*httpSession // by their keys
+	name     string                  // for scopes that no other process has, whatever they share
+	count    int                     // of sessions so far, likewise
 	closed   bool
 }
 
-// ListenAndServe serves clients over streamable HTTP on a loopback address, such as "127.0.0.1:0",
-// until ctx is done. It calls ready with the URL first. Any other address is an error.
+// ListenAndServe serves clients over streamable HTTP on an address, such as "127.0.0.1:0", until ctx is
+// done. It calls ready with the URL first. Without [Options.Access] an address that is not loopback is an error.
 func (p *Proxy) ListenAndServe(ctx context.Context, address string, ready func(url string)) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("proxy: --listen: %w; choose another address, or 127.0.0.1:0 for any port that is free", err)
 	}
-	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+	if a, ok := l.Addr().(*net.TCPAddr); p.o.Access == nil && (!ok || !a.IP.IsLoopback()) {
 		_ = l.Close()
-		return fmt.Errorf("proxy: --listen %s can be reached from other machines; listen on 127.0.0.1, and put what does TLS and knows users before it", address)
+		return fmt.Errorf("proxy: --listen %s can be reached from other machines; listen on 127.0.0.1, or say by --access who may use it", address)
 	}
 	f := p.newFront()
-	server := &http.Server{Handler: f, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: f, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)}
 	ended := make(chan error, 1)
+	url := "http://" + l.Addr().String() + "/mcp"
+	if a := p.o.Access; a != nil && a.TLS != nil {
+		l, url = a.Listen(l), "https"+strings.TrimPrefix(url, "http")
+	}
 	go func() { ended <- server.Serve(l) }()
-	ready("http://" + l.Addr().String() + "/mcp")
+	ready(url)
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
@@ -73,7 +78,7 @@ func (p *Proxy) ListenAndServe(ctx context.Context, address string, ready func(u
 }
 
 // Handler returns a handler that serves clients over streamable HTTP until ctx is done, on a loopback
-// address only.
+// address, or those whom [Options.Access] lets in.
 func (p *Proxy) Handler(ctx context.Context) http.Handler {
 	f := p.newFront()
 	context.AfterFunc(ctx, f.close)
@@ -81,16 +86,26 @@ func (p *Proxy) Handler(ctx context.Context) http.Handler {
 }
 
 func (p *Proxy) newFront() *front {
-	return &front{proxy: p, name: rand.Text()[:8], sessions: make(map[string]*httpSession)}
+	f := &front{proxy: p, name: rand.Text()[:8], sessions: make(map[string]*httpSession)}
+	m := http.NewServeMux()
+	m.HandleFunc("/{$}", f.serve)
+	m.HandleFunc("/mcp", f.serve)
+	a := p.o.Access
+	if a == nil {
+		f.handler = f.local(m)
+		return f
+	}
+	if p.o.Page != nil && len(a.Approvers) > 0 {
+		m.Handle("/approvals/", p.o.Page)
+	}
+	f.handler = a.Handler(m)
+	return f
 }
 
 func (f *front) close() {
 	f.mu.Lock()
 	f.closed = true
 	all := slices.Collect(maps.Values(f.sessions))
-	if f.shared != nil {
-		all = append(all, f.shared)
-	}
 	f.mu.Unlock()
 	var ending sync.WaitGroup
 	for _, h := range all {
@@ -103,18 +118,30 @@ func (f *front) close() {
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if why := foreign(r); why != "" {
-		f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.String("why", why))
-		http.Error(w, why, http.StatusForbidden)
-		return
-	}
-	switch {
-	case r.URL.Path == "/healthz":
+	switch r.URL.Path {
+	case "/healthz":
 		fmt.Fprintln(w, "ok")
-	case r.URL.Path == "/readyz":
+	case "/readyz":
 		f.ready(w)
-	case r.URL.Path != "/mcp" && r.URL.Path != "/":
-		http.NotFound(w, r)
+	default:
+		f.handler.ServeHTTP(w, r)
+	}
+}
+
+// local refuses what is not from this machine.
+func (f *front) local(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if why := foreign(r); why != "" {
+			f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.String("why", why))
+			http.Error(w, why, http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (f *front) serve(w http.ResponseWriter, r *http.Request) {
+	switch {
 	case r.Method == http.MethodPost:
 		f.post(w, r)
 	case r.Header.Get(headerSession) == "":
@@ -144,7 +171,7 @@ func (f *front) ready(w http.ResponseWriter) {
 	switch {
 	case f.closed:
 		http.Error(w, "it is ending", http.StatusServiceUnavailable)
-	case len(f.sessions) >= maxSessions:
+	case len(f.sessions) >= f.most():
 		http.Error(w, "too many sessions are open", http.StatusServiceUnavailable)
 	default:
 		fmt.Fprintln(w, "ok")
@@ -173,10 +200,23 @@ func loopback(hostport string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// most is how many sessions may be open.
+func (f *front) most() int {
+	if a := f.proxy.o.Access; a != nil && a.Sessions > 0 {
+		return a.Sessions
+	}
+	return maxSessions
+}
+
+// find returns the session that a request names, if it is the caller's own.
 func (f *front) find(r *http.Request) *httpSession {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.sessions[r.Header.Get(headerSession)]
+	h := f.sessions[r.Header.Get(headerSession)]
+	if h == nil || h.id == "" || h.session.caller.String() != access.Of(r.Context()).String() {
+		return nil
+	}
+	return h
 }
 
 func (f *front) post(w http.ResponseWriter, r *http.Request) {
@@ -233,29 +273,29 @@ func (f *front) sessionOf(r *http.Request, m *message) (h *httpSession, status i
 	if !isModern && m.Method != "initialize" {
 		return nil, http.StatusBadRequest, errNoSession
 	}
+	caller := access.Of(r.Context())
+	key, scope := "all "+caller.String(), caller.User
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.closed:
 		return nil, http.StatusServiceUnavailable, errors.New("proxy: it is ending")
-	case isModern && f.shared != nil && f.shared.session.ctx.Err() == nil:
-		return f.shared, 0, nil
-	case len(f.sessions) >= maxSessions:
-		return nil, http.StatusTooManyRequests, fmt.Errorf("proxy: %d sessions are open, the most; end one by a DELETE, or try again later", maxSessions)
+	case isModern && f.sessions[key] != nil && f.sessions[key].session.ctx.Err() == nil:
+		return f.sessions[key], 0, nil
+	case len(f.sessions) >= f.most():
+		return nil, http.StatusTooManyRequests, fmt.Errorf("proxy: %d sessions are open, the most; end one by a DELETE, or try again later", f.most())
 	}
 	h = &httpSession{streams: make(map[string]*stream)}
-	scope := ""
 	if !isModern {
 		f.count++
-		h.id, scope = rand.Text(), fmt.Sprintf("session-%s-%d", f.name, f.count)
+		h.id = rand.Text()
+		key, scope = h.id, cmp.Or(scope, fmt.Sprintf("session-%s-%d", f.name, f.count))
 	}
-	if h.session, err = f.proxy.newSession(scope, h.write); err != nil {
+	if h.session, err = f.proxy.newSession(scope, caller, h.write); err != nil {
 		return nil, http.StatusBadGateway, err
 	}
-	if isModern {
-		f.shared = h
-	} else {
-		f.sessions[h.id] = h
+	f.sessions[key], h.key = h, key
+	if key != "all " { // the one without a user is kept
 		h.idle = time.AfterFunc(sessionIdle, func() { f.end(h) })
 	}
 	context.AfterFunc(h.session.ctx, func() { f.end(h) })
@@ -264,10 +304,9 @@ func (f *front) sessionOf(r *http.Request, m *message) (h *httpSession, status i
 
 func (f *front) end(h *httpSession) {
 	f.mu.Lock()
-	_, there := f.sessions[h.id]
-	delete(f.sessions, h.id)
-	if f.shared == h {
-		f.shared, there = nil, true
+	there := f.sessions[h.key] == h
+	if there {
+		delete(f.sessions, h.key)
 	}
 	f.mu.Unlock()
 	if !there {

@@ -24,7 +24,7 @@ func (t *tools) current() (*set, error) {
 	if t.now != nil && t.now.plan == plan {
 		return t.now, nil
 	}
-	fresh, err := plan.newSet()
+	fresh, err := plan.newSet(t.session.caller)
 	if err != nil {
 		return nil, err
 	}

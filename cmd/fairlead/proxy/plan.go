@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/doubt"
 	"github.com/fairlead-go/fairlead/flow"
@@ -115,8 +116,8 @@ func (p *Proxy) trusts(now *policy.Policy, server string) bool {
 	return p.o.Trust || slices.Contains(now.Trust, server)
 }
 
-// newSet is an empty catalogue with the chain in front of it.
-func (p *plan) newSet() (*set, error) {
+// newSet is an empty catalogue with the chain in front of it, for a caller.
+func (p *plan) newSet(caller access.Caller) (*set, error) {
 	o := p.proxy.o
 	c := catalog.New(catalog.Options{Timeout: slowList, Permission: p.permission, Lock: o.Lock, Logger: o.Logger})
 	for _, s := range o.Servers {
@@ -140,9 +141,38 @@ func (p *plan) newSet() (*set, error) {
 		}
 		shown = view
 	}
-	s.shown = narrowed{shown, p.refusing}
+	refusing := p.refusing
+	if caller.Limited {
+		granted, err := c.View(granted(c, caller)...)
+		if err != nil {
+			return nil, err
+		}
+		refusing = func() func(*middleware.Tool) error { return outside(granted, p.refusing()) }
+	}
+	s.shown = narrowed{shown, refusing}
 	s.caller = p.standard.Then(s.shown)
 	return s, nil
+}
+
+// granted are the scopes of a caller; words of a token that are none, such as "openid", grant nothing.
+func granted(c *catalog.Catalog, caller access.Caller) (all []catalog.Scope) {
+	for _, word := range caller.Scopes {
+		s := catalog.Scope{Permission: word}
+		if _, err := c.View(s); err == nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// outside refuses what a caller was not granted, too.
+func outside(granted *catalog.View, refuse func(*middleware.Tool) error) func(*middleware.Tool) error {
+	return func(t *middleware.Tool) error {
+		if _, ok := granted.Lookup(t.Server, t.Name()); !ok {
+			return &refusedError{t, "the scopes of the caller's token do not cover it", "access"}
+		}
+		return refuse(t)
+	}
 }
 
 func (p *plan) scoped() bool { return p.proxy.o.Scopes != nil || p.policy.HasScopes }
@@ -224,7 +254,7 @@ func (n narrowed) gate(next middleware.ToolCaller) middleware.ToolCaller {
 // the tool's server into the catalog.
 func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string) (string, error) {
 	plan := p.plan()
-	set, err := plan.newSet()
+	set, err := plan.newSet(access.Caller{})
 	if err != nil {
 		return "", err
 	}

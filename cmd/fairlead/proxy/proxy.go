@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
 	"github.com/fairlead-go/fairlead/doubt"
@@ -82,6 +83,10 @@ type Options struct {
 	Observe bool
 	// Scopes are what the clients may do; nil with the policy's unset means everything.
 	Scopes []catalog.Scope
+	// Access lets clients of other machines in; nil takes those of this machine alone.
+	Access *access.Access
+	// Page is the page of approvals, which Access serves below /approvals/; nil is none.
+	Page http.Handler
 	// Drain is how long calls that a server has may take to end once the proxy is to stop; 0 means none.
 	Drain time.Duration
 	// Stderr gets what the servers' processes write there; nil is os.Stderr.
@@ -160,7 +165,7 @@ func New(o Options) (*Proxy, error) {
 	if o.Audit != nil {
 		p.trail = audit.New(o.Audit, audit.Options{Logger: o.Logger})
 	}
-	if _, err := p.plan().newSet(); err != nil {
+	if _, err := p.plan().newSet(access.Caller{}); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -200,7 +205,7 @@ func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) err
 	defer w.stop()
 	reading, gone := context.WithCancel(context.WithoutCancel(ctx)) // what waits for a client that does not read would wait for ever
 	defer gone()
-	s, err := p.newSession("", func(m *message, _ string) {
+	s, err := p.newSession("", access.Caller{}, func(m *message, _ string) {
 		_ = w.send(reading, m) // a client that has gone gets no answer
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -18,8 +19,9 @@ import (
 
 // A session is one client, with servers of its own. Only tools/list and tools/call go through the chain.
 type session struct {
-	proxy *Proxy
-	scope string
+	proxy  *Proxy
+	scope  string
+	caller access.Caller // over HTTP
 	// out writes a message to the client; about is the client's request that it belongs to, "" for none.
 	out    func(m *message, about string)
 	ctx    context.Context
@@ -77,9 +79,9 @@ var (
 	errStopping   = errors.New("proxy: it is stopping")
 )
 
-func (p *Proxy) newSession(scope string, out func(m *message, about string)) (*session, error) {
+func (p *Proxy) newSession(scope string, caller access.Caller, out func(m *message, about string)) (*session, error) {
 	s := &session{
-		proxy: p, scope: scope, out: out, log: p.log,
+		proxy: p, scope: scope, caller: caller, out: out, log: p.log,
 		running: make(map[string]*underWay), asked: make(map[string]chan *message), passed: make(map[string]passed),
 		tasks: make(map[string]*task), fallen: make(map[*server]bool), introduced: make(chan struct{}),
 	}
@@ -112,7 +114,9 @@ func (s *session) close(why error) {
 	ending.Wait()
 	s.calls.Wait()
 	s.tools.close()
-	s.proxy.tracker.End(s.scope)
+	if s.caller.User == "" { // or the scope is that of the user's other sessions too
+		s.proxy.tracker.End(s.scope)
+	}
 }
 
 // drain takes no more calls, ends those that no server has, and waits for the others until limit.

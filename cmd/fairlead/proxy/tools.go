@@ -154,7 +154,7 @@ func (s *session) listed(now *set) map[string]any {
 		one.tools.mu.Unlock()
 	}
 	result["tools"] = all
-	if now.plan.scoped() && result["cacheScope"] != nil {
+	if (now.plan.scoped() || s.caller.Limited) && result["cacheScope"] != nil {
 		result["cacheScope"] = "private"
 	}
 	return result

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/flow"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -75,7 +76,7 @@ func NewTrial(p *policy.Policy, calls []audit.Record) (*Trial, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
 	})
 	for class, of := range tools {
-		if t.sets[class], err = proxy.plan().newSet(); err != nil {
+		if t.sets[class], err = proxy.plan().newSet(access.Caller{}); err != nil {
 			return nil, err
 		}
 		for server, all := range of {

@@ -1,0 +1,303 @@
+// Package access decides who may use a proxy that other machines reach: by the bearer tokens of an OpenID Connect
+// issuer, by client certificates, or by both. A file in JSON, which may have comments, says which:
+//
+//	{
+//	  "hosts": ["fairlead.example"],
+//	  "tls": {"certificate": "tls.crt", "key": "tls.key", "clients": "ca.crt"},
+//	  "tokens": {"issuer": "https://login.example", "audience": "https://fairlead.example/mcp", "user": "email", "scopes": "scope"},
+//	  "approvers": ["ann@example.com"],
+//	  "sessions": 100
+//	}
+package access
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"github.com/tailscale/hujson"
+)
+
+const (
+	maxName  = 200 // bytes of a user's name
+	patience = 10 * time.Second
+	metadata = "/.well-known/oauth-protected-resource"
+)
+
+// A File is what a file of access holds.
+type File struct {
+	// Hosts are the names, without ports, by which clients reach the proxy. One is required.
+	Hosts []string `json:"hosts"`
+	// TLS has the certificate and key of the server, read again for each connection, and the certificates that sign
+	// those of clients. Nil is plain HTTP, for a server in front that ends TLS.
+	TLS *struct {
+		Certificate string `json:"certificate"`
+		Key         string `json:"key"`
+		Clients     string `json:"clients"`
+	} `json:"tls"`
+	// Tokens has the issuer of the tokens and the audience that they need; the claim that names the user, "sub" by
+	// default; and the claim with what the user may do, as in --scope. Without that claim's name a user may do everything.
+	Tokens *struct {
+		Issuer   string `json:"issuer"`
+		Audience string `json:"audience"`
+		User     string `json:"user"`
+		Scopes   string `json:"scopes"`
+	} `json:"tokens"`
+	// Approvers are the users who may decide on the page of approvals.
+	Approvers []string `json:"approvers"`
+	// Sessions is how many may be open at once; 0 means 100.
+	Sessions int `json:"sessions"`
+}
+
+// An Access decides who may use the proxy. Make one with [Open].
+type Access struct {
+	File
+
+	tls      *tls.Config
+	clients  *x509.CertPool
+	verifier *oidc.IDTokenVerifier
+}
+
+// Open reads a file of access, and reaches the issuer of its tokens. Names of files in it are relative to its folder.
+func Open(ctx context.Context, name string) (*Access, error) {
+	text, err := os.ReadFile(name) //nolint:gosec // the operator names it
+	if err != nil {
+		return nil, err
+	}
+	a := new(Access)
+	if err = a.read(text); err == nil {
+		err = a.check()
+	}
+	if err == nil && a.TLS != nil {
+		err = a.openTLS(filepath.Dir(name))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if a.Tokens != nil {
+		within, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		issuer, err := oidc.NewProvider(within, a.Tokens.Issuer)
+		if err != nil {
+			return nil, fmt.Errorf("%s: the issuer of the tokens: %w", name, err)
+		}
+		a.verifier = issuer.VerifierContext(ctx, &oidc.Config{ClientID: a.Tokens.Audience})
+	}
+	return a, nil
+}
+
+func (a *Access) read(text []byte) error {
+	if line := jsonc.Deep(text); line > 0 {
+		return fmt.Errorf("line %d: it is nested too deep", line)
+	}
+	standard, err := hujson.Standardize(text)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(standard))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&a.File); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the object")
+	}
+	return nil
+}
+
+func (a *Access) check() error {
+	switch {
+	case len(a.Hosts) == 0 || slices.Contains(a.Hosts, ""):
+		return errors.New(`"hosts" has to name how clients reach the proxy, such as ["fairlead.example"]`)
+	case a.Tokens == nil && (a.TLS == nil || a.TLS.Clients == ""):
+		return errors.New(`anyone could use the proxy; name the issuer of "tokens", or in "tls" the certificates of "clients"`)
+	case a.Tokens != nil && (a.Tokens.Issuer == "" || a.Tokens.Audience == ""):
+		return errors.New(`"tokens" needs an "issuer" and an "audience", since any token of the issuer would do`)
+	case a.Sessions < 0:
+		return errors.New(`"sessions" is negative`)
+	}
+	for i, host := range a.Hosts {
+		a.Hosts[i] = strings.ToLower(strings.Trim(host, "[]"))
+	}
+	return nil
+}
+
+func (a *Access) openTLS(dir string) error {
+	in := func(name string) string {
+		if name == "" || filepath.IsAbs(name) {
+			return name
+		}
+		return filepath.Join(dir, name)
+	}
+	pair := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		c, err := tls.LoadX509KeyPair(in(a.TLS.Certificate), in(a.TLS.Key))
+		return &c, err
+	}
+	if _, err := pair(nil); err != nil {
+		return fmt.Errorf(`"tls": %w`, err)
+	}
+	a.tls = &tls.Config{GetCertificate: pair, MinVersion: tls.VersionTLS12}
+	if a.TLS.Clients == "" {
+		return nil
+	}
+	signers, err := os.ReadFile(in(a.TLS.Clients))
+	if err != nil {
+		return fmt.Errorf(`"tls": %w`, err)
+	}
+	a.clients = x509.NewCertPool()
+	if !a.clients.AppendCertsFromPEM(signers) {
+		return fmt.Errorf(`"tls": %s holds no certificate in PEM`, a.TLS.Clients)
+	}
+	// A probe of the machine's health has none, so that the handler asks for it.
+	a.tls.ClientCAs, a.tls.ClientAuth = a.clients, tls.VerifyClientCertIfGiven
+	return nil
+}
+
+// Listen returns the listener with the file's TLS, which it has to have.
+func (a *Access) Listen(l net.Listener) net.Listener { return tls.NewListener(l, a.tls) }
+
+// A Caller is who sent a request.
+type Caller struct {
+	User   string
+	Scopes []string // what the user may do, if they are Limited
+	// Limited reports whether the scopes count, which may be none.
+	Limited bool
+}
+
+// String is the same for the same user with the same scopes alone, and "" for the zero value.
+func (c Caller) String() string {
+	if c.User == "" {
+		return ""
+	}
+	return fmt.Sprintf("%q %t %q", c.User, c.Limited, c.Scopes)
+}
+
+type callerKey struct{}
+
+// Of returns who sent a request that [Access.Handler] let in, the zero value for any other.
+func Of(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
+}
+
+// Handler lets in the requests of those who may use the proxy. Anything else is answered with 401, or 403.
+func (a *Access) Handler(next http.Handler) http.Handler {
+	known := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, err := a.caller(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+			return
+		}
+		ctx := context.WithValue(r.Context(), callerKey{}, c)
+		if t := auth.TokenInfoFromContext(ctx); t != nil && r.Method == http.MethodGet { // a stream that would outlive the token
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, t.Expiration)
+			defer cancel()
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+	m := http.NewServeMux()
+	if a.Tokens == nil {
+		m.Handle("/", known)
+	} else {
+		about := "https://" + a.Hosts[0] + metadata
+		m.Handle("/", auth.RequireBearerToken(a.verify, &auth.RequireBearerTokenOptions{ResourceMetadataURL: about})(known))
+		m.Handle(metadata, auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
+			Resource: a.Tokens.Audience, AuthorizationServers: []string{a.Tokens.Issuer}, BearerMethodsSupported: []string{"header"},
+		}))
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, origin, _ := strings.Cut(r.Header.Get("Origin"), "://")
+		if !a.isHost(r.Host) || r.Header.Get("Origin") != "" && !a.isHost(origin) {
+			http.Error(w, "the Host or Origin header is not one of this proxy", http.StatusForbidden)
+			return
+		}
+		m.ServeHTTP(w, r)
+	})
+}
+
+func (a *Access) isHost(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.Trim(hostport, "[]")
+	}
+	return slices.Contains(a.Hosts, strings.ToLower(host))
+}
+
+func (a *Access) caller(r *http.Request) (Caller, error) {
+	var c Caller
+	if a.clients != nil {
+		if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+			return c, errors.New("this proxy needs a client certificate")
+		}
+		leaf := r.TLS.VerifiedChains[0][0]
+		names := slices.Concat(leaf.EmailAddresses, leaf.DNSNames, []string{leaf.Subject.CommonName})
+		c.User = names[0]
+	}
+	if t := auth.TokenInfoFromContext(r.Context()); t != nil {
+		c.User, c.Scopes, c.Limited = t.UserID, t.Scopes, a.Tokens.Scopes != ""
+	}
+	if c.User == "" || len(c.User) > maxName || safetext.Line(c.User) != c.User {
+		return c, errors.New("the token or certificate names no user, or one that cannot be shown")
+	}
+	return c, nil
+}
+
+// verify implements [auth.TokenVerifier].
+func (a *Access) verify(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+	t, err := a.verifier.Verify(ctx, token)
+	var claims map[string]any
+	if err == nil {
+		err = t.Claims(&claims)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", auth.ErrInvalidToken, err)
+	}
+	name := cmp.Or(a.Tokens.User, "sub")
+	user, _ := claims[name].(string)
+	if name == "email" && claims["email_verified"] != true {
+		return nil, fmt.Errorf("%w: its email address is not verified", auth.ErrInvalidToken)
+	}
+	return &auth.TokenInfo{UserID: user, Expiration: t.Expiry, Scopes: words(claims[a.Tokens.Scopes])}, nil
+}
+
+// words are those of a claim: a text with spaces between them, or a list.
+func words(claim any) []string {
+	switch claim := claim.(type) {
+	case string:
+		return strings.Fields(claim)
+	case []any:
+		var all []string
+		for _, word := range claim {
+			if text, ok := word.(string); ok {
+				all = append(all, text)
+			}
+		}
+		return all
+	}
+	return nil
+}
+
+// Approver returns the user who sent a request that [Access.Handler] let in, and whether that user may approve calls.
+func (a *Access) Approver(r *http.Request) (user string, may bool) {
+	user = Of(r.Context()).User
+	return user, user != "" && slices.Contains(a.Approvers, user)
+}
