@@ -2,8 +2,13 @@ package redis_test
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
 	"fmt"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,17 +18,22 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 )
 
-// While replicas get a new key one after the other, each reads what the others keep, and hears of their writes.
-func TestKeyRotation(t *testing.T) {
-	t.Parallel()
-	e := redistest.New(t)
+// rotation are the options of a replica, one after the other.
+func rotation() []redis.Options {
 	next := bytes.Repeat([]byte("n"), 32)
-	steps := []redis.Options{
+	return []redis.Options{
 		{Key: key},
 		{Key: key, OtherKeys: [][]byte{next}, NameKey: key},
 		{Key: next, OtherKeys: [][]byte{key}, NameKey: key},
 		{Key: next, NameKey: key},
 	}
+}
+
+// While replicas get a new key one after the other, each reads what the others keep, and hears of their writes.
+func TestKeyRotation(t *testing.T) {
+	t.Parallel()
+	e := redistest.New(t)
+	steps := rotation()
 	replica := func(step int) *redis.Store {
 		o := steps[step]
 		o.Timeout = patient
@@ -55,6 +65,66 @@ func TestKeyRotation(t *testing.T) {
 		}
 		old = fresh
 	}
+}
+
+// Three replicas are replaced one by one, each three times, until all have the new key, while they read and write. None
+// answers what is older than a write that had ended, and all keep finding what the others have kept.
+func TestKeyRotationUnderLoad(t *testing.T) { // alone, since a replica that gets no time notices that it is cut off
+	e := redistest.New(t)
+	steps := rotation()
+	replica := func(step int) *redis.Store {
+		o := steps[step]
+		o.Timeout = patient
+		return open(t, e.URL(), o)
+	}
+	var replicas [3]atomic.Pointer[redis.Store]
+	for i := range replicas {
+		replicas[i].Store(replica(0))
+	}
+	var now, over, found atomic.Int64 // a version, the last whose write has ended, and the reads from the cache
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() {
+		for n := int64(1); ctx.Err() == nil; n++ {
+			c := replicas[n%3].Load().Cache()
+			w := cache.Write{ID: fmt.Sprint(n), Server: "crm", Until: time.Now().Add(time.Minute)}
+			begun := c.Begin(ctx, w)
+			now.Store(n)
+			if err := ended(ctx, c, w); ctx.Err() == nil && (begun != nil || err != nil) {
+				t.Errorf("write %d: %v, %v", n, begun, err)
+			}
+			over.Store(n)
+			wait(ctx, 5*time.Millisecond)
+		}
+	})
+	for reader := range 4 {
+		all.Go(func() {
+			q := cache.Question{Server: "crm", ID: sha256.Sum256([]byte("who"))}
+			for i := reader; ctx.Err() == nil; i++ {
+				c, least := replicas[i%3].Load().Cache(), over.Load()
+				f, err := c.Look(ctx, q)
+				switch {
+				case f.Value != nil:
+					found.Add(1)
+					if got, _ := strconv.ParseInt(string(f.Value), 10, 64); got < least {
+						t.Errorf("got version %d, and the write of %d was over", got, least)
+					}
+				case err == nil && f.Ticket != "" && !f.Busy:
+					_ = c.Keep(ctx, q, f.Ticket, fmt.Append(nil, now.Load()), time.Minute)
+				}
+			}
+		})
+	}
+	for step := 1; step < len(steps); step++ {
+		for i := range replicas {
+			replicas[i].Store(replica(step))
+			before := found.Load()
+			eventually(t, "nothing is found", func() bool { return found.Load() > before+3000 })
+		}
+	}
+	stop()
+	all.Wait()
+	t.Logf("%d writes, %d reads from the cache", over.Load(), found.Load())
 }
 
 func TestOtherKeysNeedAKey(t *testing.T) {

@@ -17,8 +17,24 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// keyVariable names the variable with the store's key: 64 hexadecimal digits.
-const keyVariable = "FAIRLEAD_STORE_KEY"
+// keyVariable names the variable with the store's key, and after commas with others that are read too during a
+// rotation; nameVariable that with the first key ever, once it is not the first there.
+const (
+	keyVariable  = "FAIRLEAD_STORE_KEY"
+	nameVariable = "FAIRLEAD_STORE_NAME_KEY"
+)
+
+// keys returns the keys in a variable.
+func keys(variable string) (all [][]byte, err error) {
+	for text := range strings.SplitSeq(os.Getenv(variable), ",") {
+		key, err := hex.DecodeString(strings.TrimSpace(text))
+		if err != nil || len(key) != 32 {
+			return nil, fmt.Errorf("redis: %s is not 64 hexadecimal digits; openssl rand -hex 32 prints some", variable)
+		}
+		all = append(all, key)
+	}
+	return all, nil
+}
 
 // isRedis reports whether a store is in Redis, and not in a folder. The name of a folder has
 // no colon, so that an address without its scheme is an error.
@@ -67,12 +83,18 @@ func (o *proxyFlags) openStore(ctx context.Context, servers []proxy.Server, log 
 		return nil, err
 	}
 	options := redis.Options{Prefix: "fairlead:" + name, Logger: log}
-	if text := os.Getenv(keyVariable); text != "" {
-		key, err := hex.DecodeString(text)
-		if err != nil || len(key) != 32 {
-			return nil, fmt.Errorf("redis: %s is not 64 hexadecimal digits; openssl rand -hex 32 prints some", keyVariable)
+	if os.Getenv(keyVariable) != "" {
+		all, err := keys(keyVariable)
+		if err != nil {
+			return nil, err
 		}
-		options.Key = key
+		options.Key, options.OtherKeys = all[0], all[1:]
+		if os.Getenv(nameVariable) != "" {
+			if all, err = keys(nameVariable); err != nil {
+				return nil, err
+			}
+			options.NameKey = all[0]
+		}
 	} else {
 		options.Plain = true
 		cmp.Or(log, slog.New(slog.DiscardHandler)).WarnContext(ctx, "redis: arguments and results are readable in Redis; "+keyVariable+" seals them")

@@ -100,6 +100,24 @@ func TestBadStoreIsOneClearLine(t *testing.T) {
 // clients whose revision has no sessions, since a session's memory is its own. A Redis whose answer is late costs a second read, and then another thing is read.
 func TestTwoProxiesInFrontOfOneServer(t *testing.T) {
 	t.Parallel()
+	share(t, func(int) {})
+}
+
+func TestTwoProxiesDuringAKeyRotation(t *testing.T) {
+	old, next := strings.Repeat("ab", 32), strings.Repeat("cd", 32)
+	share(t, func(proxy int) {
+		if proxy == 0 {
+			t.Setenv("FAIRLEAD_STORE_KEY", old+","+next)
+		} else {
+			t.Setenv("FAIRLEAD_STORE_KEY", next+", "+old)
+			t.Setenv("FAIRLEAD_STORE_NAME_KEY", old)
+		}
+	})
+}
+
+// share tests two proxies in front of one server, with one Redis, after before was called for each.
+func share(t *testing.T, before func(proxy int)) {
+	t.Helper()
 	var reads, deletions atomic.Int64
 	server := mcp.NewServer(&mcp.Implementation{Name: "crm", Version: "1"}, nil)
 	for name, count := range map[string]*atomic.Int64{"get_account": &reads, "delete_account": &deletions} {
@@ -113,7 +131,8 @@ func TestTwoProxiesInFrontOfOneServer(t *testing.T) {
 	t.Cleanup(web.Close)
 	store := redistest.New(t).URL()
 	var sessions []*mcp.ClientSession
-	for range 2 {
+	for i := range 2 {
+		before(i)
 		url := startProxy(t, store, web.URL)
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).
 			Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
