@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,41 @@ var approvalCases = []testCase{
 		must(t, r.a.Approvals.Advance(ctx, "1", approvals.Change{To: approvals.Done, Scope: "ann", Standing: "s"}))
 		if got, err := r.a.Approvals.List(ctx); err != nil || len(got) != 0 {
 			t.Errorf("got %+v, %v", got, err)
+		}
+	}},
+	{name: "each of many uses is counted, and none brings back what was taken back", run: func(t *testing.T, r replicas) {
+		ctx := t.Context()
+		use := func(id string, i int) bool {
+			a := approval(id + strconv.Itoa(i))
+			a.State, a.Standing = approvals.Approved, "s"
+			err := []approvals.Store{r.a.Approvals, r.b.Approvals}[i%2].Add(ctx, a)
+			if err != nil && !errors.Is(err, approvals.ErrNoEffect) {
+				t.Error(err)
+			}
+			return err == nil
+		}
+		must(t, r.a.Approvals.Remember(ctx, standing("s", "pay")))
+		used := race(t, 16, func(i int) bool { return use("before", i) })
+		known := approval("before0")
+		known.State, known.Standing = approvals.Approved, "s"
+		if r.b.Approvals.Add(ctx, known) == nil {
+			t.Error("a second approval of an ID got no error")
+		}
+		if got, err := r.b.Approvals.List(ctx); err != nil || used != 16 || len(got) != 1 || got[0].Uses != used {
+			t.Errorf("got %+v, %v, want one that was used 16 times; %d got no error", got, err, used)
+		}
+		race(t, 16, func(i int) bool {
+			if i != 5 {
+				return use("during", i)
+			}
+			err := r.a.Approvals.Forget(ctx, "ann", "s")
+			if err != nil {
+				t.Error(err)
+			}
+			return err == nil
+		})
+		if got, err := r.b.Approvals.Remembered(ctx, "ann", "bank", "pay"); err != nil || len(got) != 0 || use("after", 0) {
+			t.Errorf("it is back: got %+v, %v", got, err)
 		}
 	}},
 	{name: "a decision for one call is taken once, and not after it was taken back", run: func(t *testing.T, r replicas) {

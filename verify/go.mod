@@ -6,6 +6,7 @@ replace (
 	github.com/fairlead-go/fairlead => ..
 	github.com/fairlead-go/fairlead/cmd/fairlead => ../cmd/fairlead
 	github.com/fairlead-go/fairlead/contrib/otel => ../contrib/otel
+	github.com/fairlead-go/fairlead/contrib/postgres => ../contrib/postgres
 )
 
 require (

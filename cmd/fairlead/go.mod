@@ -8,6 +8,7 @@ require (
 	github.com/coreos/go-oidc/v3 v3.21.0
 	github.com/fairlead-go/fairlead v0.0.0
 	github.com/fairlead-go/fairlead/contrib/otel v0.0.0
+	github.com/fairlead-go/fairlead/contrib/postgres v0.0.0
 	github.com/fairlead-go/fairlead/contrib/redis v0.0.0
 	github.com/google/go-cmp v0.7.0
 	github.com/google/jsonschema-go v0.4.3
@@ -37,6 +38,10 @@ require (
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.31.0 // indirect
 	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/pgx/v5 v5.12.0 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
@@ -61,5 +66,6 @@ require (
 replace (
 	github.com/fairlead-go/fairlead => ../..
 	github.com/fairlead-go/fairlead/contrib/otel => ../../contrib/otel
+	github.com/fairlead-go/fairlead/contrib/postgres => ../../contrib/postgres
 	github.com/fairlead-go/fairlead/contrib/redis => ../../contrib/redis
 )

@@ -32,8 +32,8 @@ import (
 const (
 	mostNames     = 25
 	mostLines     = 1500
-	mostRootLines = 37_425
-	mostLinesEver = 63_940
+	mostRootLines = 37_457
+	mostLinesEver = 64_538
 )
 
 // exceptions have more lines than mostLines, each for its reason.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,8 +22,8 @@ func approvalsCommand() *cobra.Command {
 		Use:   "list " + serverArgs,
 		Short: "List remembered approvals: for whom, since and until when, and how often they were used",
 		Long: `List the remembered approvals in a store: the number to revoke it by, the tool and the
-arguments that it covers, its scope, and the person who gave it. With a store in Redis,
-give the same servers as to 'fairlead proxy', in the same folder.`,
+arguments that it covers, its scope, and the person who gave it. With a store in Redis or
+PostgreSQL, give the same servers as to 'fairlead proxy', in the same folder.`,
 		Example: `  fairlead approvals list --store ~/.fairlead`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.stores(cmd, args, func(s approvals.Store) (bool, error) {
@@ -54,21 +55,31 @@ answered, as long as the call was not sent.`,
 	for _, c := range []*cobra.Command{list, revoke} {
 		o.register(c)
 		c.Flags().StringVar(&o.store, "store", "", "the `STORE` of the proxies: a folder, or a Redis such as redis://localhost:6379/0")
-		must(c.MarkFlagRequired("store"))
+		c.Flags().StringVar(&o.approvals, "approvals", "", "the `URL` of the proxies' --approvals")
+		c.MarkFlagsOneRequired("store", "approvals")
 	}
 	return group(&cobra.Command{
 		Use:     "approvals",
 		Short:   "List and revoke remembered approvals",
-		Long:    `The approvals that 'fairlead proxy --store' keeps.`,
+		Long:    `The approvals that 'fairlead proxy' keeps with --store or --approvals.`,
 		Example: list.Example + "\n" + revoke.Example,
 	}, list, revoke)
 }
 
 // stores calls do with each store of --store, until it is done.
 func (o *proxyFlags) stores(cmd *cobra.Command, args []string, do func(approvals.Store) (done bool, err error)) error {
-	if isRedis(o.store) {
+	if o.approvals != "" || isRedis(o.store) {
 		servers, err := o.targets(args, cmd.ArgsLenAtDash())
 		if err != nil {
+			return err
+		}
+		if o.approvals != "" {
+			kept, closeKept, err := o.openApprovals(cmd.Context(), servers, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), nil)
+			if err != nil {
+				return err
+			}
+			defer closeKept()
+			_, err = do(kept)
 			return err
 		}
 		store, err := o.openStore(cmd.Context(), servers, nil)

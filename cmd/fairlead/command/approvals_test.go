@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
+	"github.com/fairlead-go/fairlead/contrib/postgres/postgrestest"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,12 +22,15 @@ import (
 // once it is taken back holds at none of them.
 func TestApprovalsAreListedAndTakenBack(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"a folder", "Redis"} {
+	for _, kind := range []string{"a folder", "Redis", "PostgreSQL", "PostgreSQL beside Redis"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			store := filepath.Join(t.TempDir(), "store")
-			if kind == "Redis" {
-				store = redistest.New(t).URL()
+			flags := []string{"--store", filepath.Join(t.TempDir(), "store")}
+			if strings.Contains(kind, "Redis") {
+				flags[1] = redistest.New(t).URL()
+			}
+			if strings.Contains(kind, "PostgreSQL") {
+				flags = append([]string{"--approvals", postgrestest.New(t).URL()}, flags[2*strings.Count("PostgreSQL", kind):]...)
 			}
 			exe, env := mcptest.Child(t, "lying")
 			key, value, _ := strings.Cut(env, "=")
@@ -34,7 +38,7 @@ func TestApprovalsAreListedAndTakenBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			flags := []string{"--store", store, "--config", file(t, "mcp.json", string(config))}
+			flags = append(flags, "--config", file(t, "mcp.json", string(config)))
 			policy := file(t, "policy.json", `{"approvals": {"remember": "always"}}`)
 			var asked atomic.Int32
 			answer := map[string]any{"decision": "allow", "remember": "arguments-always", "free-1": true}

@@ -40,6 +40,8 @@ import (
 type proxyFlags struct {
 	serverNames
 
+	approvals string
+
 	policy, listen, access, audit, lock, inbox, store, webhook string
 	replicas                                                   int
 	drain                                                      time.Duration
@@ -83,6 +85,7 @@ metrics of the calls are exported by OTLP over HTTP.`,
 	f.BoolVar(&o.observe, "observe", false, "ask nothing, and refuse only what the policy denies; --audit records what would have been done. It protects nothing")
 	f.StringSliceVar(&o.scopes, "scope", nil, "what clients may do, such as crm.read or '*.read' (default everything)")
 	f.StringVar(&o.store, "store", "", "a `FOLDER` that keeps approvals for all proxies in front of the same servers, or a Redis such as redis://localhost:6379/0, where these also share cache and rate limits")
+	f.StringVar(&o.approvals, "approvals", "", "a PostgreSQL `URL`, such as postgres://localhost/fairlead, for approvals, their revocations and the history")
 	f.DurationVar(&o.drain, "drain", 10*time.Second, "how long calls that a server has may take to end after SIGTERM or an interrupt")
 	f.IntVar(&o.replicas, "replicas", 1, "how many proxies share the store")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more to standard error")
@@ -184,15 +187,18 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 			ask.Store = waiting.Store
 		}
 		waiting.Board, waiting.Store = store.Board(), store.Approvals()
+	case o.approvals != "":
+		p.Share = func(_ *cache.Options, _ *ratelimit.Options, ask *hitl.Options) { ask.Store = waiting.Store }
 	default:
 		waiting.Store = approvals.NewMemory()
-		p.Share = func(_ *cache.Options, _ *ratelimit.Options, ask *hitl.Options) {
-			if ask.Store = waiting.Store; ask.Remember == hitl.Always {
-				log.Warn("policy: without --store nothing is remembered for always, since it would end with this process; for the session it is")
-				ask.Remember = hitl.Session
-			}
-		}
+		p.Share = inMemory(waiting.Store, log)
 	}
+	kept, closeKept, err := o.openApprovals(cmd.Context(), p.Servers, log, waiting.Store)
+	if err != nil {
+		return err
+	}
+	defer closeKept()
+	waiting.Store = kept
 	ways, err := o.ways(log)
 	if err != nil {
 		return err

@@ -96,6 +96,22 @@ func TestBadStoreIsOneClearLine(t *testing.T) {
 	}
 }
 
+func TestBadApprovalsAreOneClearLine(t *testing.T) {
+	t.Parallel()
+	nowhere := "postgres://fairlead:secret@127.0.0.1:1/fairlead"
+	for want, flags := range map[string][]string{
+		"--approvals: postgres: failed to connect": {"--approvals", nowhere},
+		"--store keeps approvals already":          {"--approvals", nowhere, "--store", t.TempDir()},
+	} {
+		for _, command := range [][]string{{"proxy"}, {"approvals", "list"}} {
+			args := append(append(command, flags...), "https://example.com/mcp")
+			if code, _, errs := told(t, args...); code == 0 || !strings.Contains(errs, want) || strings.Contains(errs, "secret") {
+				t.Errorf("%v: exit %d: %s", args, code, errs)
+			}
+		}
+	}
+}
+
 // What one proxy has read the other knows, and what is refused is refused by both: of
 // clients whose revision has no sessions, since a session's memory is its own. A Redis whose answer is late costs a second read, and then another thing is read.
 func TestTwoProxiesInFrontOfOneServer(t *testing.T) {

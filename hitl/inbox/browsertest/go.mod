@@ -16,13 +16,20 @@ require (
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/coreos/go-oidc/v3 v3.21.0 // indirect
 	github.com/fairlead-go/fairlead/contrib/otel v0.0.0 // indirect
+	github.com/fairlead-go/fairlead/contrib/postgres v0.0.0 // indirect
 	github.com/fairlead-go/fairlead/contrib/redis v0.0.0 // indirect
+	github.com/go-jose/go-jose/v4 v4.1.4 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.31.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/pgx/v5 v5.12.0 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/redis/go-redis/v9 v9.23.0 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.1.0 // indirect
@@ -68,3 +75,5 @@ replace github.com/fairlead-go/fairlead/cmd/fairlead => ../../../cmd/fairlead
 replace github.com/fairlead-go/fairlead/contrib/otel => ../../../contrib/otel
 
 replace github.com/fairlead-go/fairlead/contrib/redis => ../../../contrib/redis
+
+replace github.com/fairlead-go/fairlead/contrib/postgres => ../../../contrib/postgres
