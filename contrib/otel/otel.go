@@ -53,12 +53,8 @@ const maxExplained = 1024
 
 // New returns a telemetry. It panics if the meter rejects a metric, as no OpenTelemetry provider does.
 func New(o Options) *Telemetry {
-	explained, err := lru.New[*middleware.Tool, []attribute.KeyValue](maxExplained)
-	if err != nil {
-		panic("otel: " + err.Error()) // maxExplained is not positive
-	}
 	return &Telemetry{
-		explained:  explained,
+		explained:  must(lru.New[*middleware.Tool, []attribute.KeyValue](maxExplained)),
 		tracer:     cmp.Or(o.TracerProvider, global.GetTracerProvider()).Tracer(scope),
 		propagator: cmp.Or(o.Propagator, global.GetTextMapPropagator()),
 		content:    o.Content,
