@@ -20,26 +20,23 @@ type metrics struct {
 var buckets = metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 
 func newMetrics(m metric.Meter) metrics {
-	var out metrics
-	var err error
-	must := func() {
-		if err != nil {
-			panic("otel: " + err.Error())
-		}
+	seconds := func(name, description string) metric.Float64Histogram {
+		return must(m.Float64Histogram(name, metric.WithUnit("s"), buckets, metric.WithDescription(description)))
 	}
-	out.requests, err = m.Float64Histogram("mcp.client.operation.duration", metric.WithUnit("s"), buckets,
-		metric.WithDescription("How long requests to servers took, repetitions included."))
-	must()
-	out.calls, err = m.Float64Histogram("fairlead.call.duration", metric.WithUnit("s"), buckets,
-		metric.WithDescription("How long calls of tools took, as the model saw them, with the time that people took."))
-	must()
-	out.decisions, err = m.Int64Counter("fairlead.decisions", metric.WithUnit("{decision}"),
-		metric.WithDescription("Decisions of each stage about calls."))
-	must()
-	out.waits, err = m.Float64Histogram("fairlead.approval.duration", metric.WithUnit("s"), buckets,
-		metric.WithDescription("How long people took to answer."))
-	must()
-	return out
+	return metrics{
+		requests: seconds("mcp.client.operation.duration", "How long requests to servers took, repetitions included."),
+		calls:    seconds("fairlead.call.duration", "How long calls of tools took, as the model saw them, with the time that people took."),
+		waits:    seconds("fairlead.approval.duration", "How long people took to answer."),
+		decisions: must(m.Int64Counter("fairlead.decisions", metric.WithUnit("{decision}"),
+			metric.WithDescription("Decisions of each stage about calls."))),
+	}
+}
+
+func must[T any](made T, err error) T {
+	if err != nil {
+		panic("otel: " + err.Error())
+	}
+	return made
 }
 
 func (m *metrics) record(ctx context.Context, common metric.MeasurementOption, said chain.Record, took time.Duration) {

@@ -53,12 +53,8 @@ const maxExplained = 1024
 
 // New returns a telemetry. It panics if the meter rejects a metric, as no OpenTelemetry provider does.
 func New(o Options) *Telemetry {
-	explained, err := lru.New[*middleware.Tool, []attribute.KeyValue](maxExplained)
-	if err != nil {
-		panic("otel: " + err.Error()) // maxExplained is not positive
-	}
 	return &Telemetry{
-		explained:  explained,
+		explained:  must(lru.New[*middleware.Tool, []attribute.KeyValue](maxExplained)),
 		tracer:     cmp.Or(o.TracerProvider, global.GetTracerProvider()).Tracer(scope),
 		propagator: cmp.Or(o.Propagator, global.GetTextMapPropagator()),
 		content:    o.Content,
@@ -73,7 +69,7 @@ func (t *Telemetry) Call(next middleware.ToolCaller) middleware.ToolCaller {
 }
 
 // Attempt is a middleware for PerAttempt: a span for each request to a server, propagated in its _meta,
-// and how long it took.
+// and how long it took. What the executor knows of the connection, it adds to the span in the context.
 func (t *Telemetry) Attempt(next middleware.ToolCaller) middleware.ToolCaller {
 	return &attempt{t, next}
 }

@@ -1,6 +1,7 @@
 package otel_test
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -67,8 +68,8 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// The spans and metrics of a refused, a repeated and a remembered call arrive at a
-// collector over a real socket.
+// The spans and metrics of a denied and an approved deletion, a repeated read and one from the cache arrive at a
+// collector over a real socket, with what the conventions require. The connection is the executor's to describe.
 func TestOTLP(t *testing.T) {
 	t.Parallel()
 	c := new(collector)
@@ -88,8 +89,11 @@ func TestOTLP(t *testing.T) {
 	l := &lab{Telemetry: fairleadotel.New(fairleadotel.Options{TracerProvider: tracer, MeterProvider: meter, Propagator: propagation.TraceContext{}})}
 
 	b := connect(t)
-	caller := standard(l, says(hitl.Denied)).Then(b)
-	_, _ = b.call(t, caller, "delete_customer")
+	_, _ = b.call(t, standard(l, says(hitl.Denied)).Then(b), "delete_customer")
+	caller := standard(l, says(hitl.Approved)).Then(b)
+	if _, err := b.call(t, caller, "delete_customer"); err != nil {
+		t.Fatal(err)
+	}
 	b.fail.Store(1)
 	for range 2 {
 		if _, err := b.call(t, caller, "get_customer"); err != nil {
@@ -104,23 +108,41 @@ func TestOTLP(t *testing.T) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	slices.SortFunc(c.spans, func(a, b *spans.Span) int { return int(a.GetStartTimeUnixNano()) - int(b.GetStartTimeUnixNano()) })
-	var names []string
-	for _, s := range c.spans {
-		names = append(names, s.GetName())
-		var text strings.Builder
+	slices.SortFunc(c.spans, func(a, b *spans.Span) int { return cmp.Compare(a.GetStartTimeUnixNano(), b.GetStartTimeUnixNano()) })
+	const executeTool, tool = "gen_ai.operation.name=execute_tool", "gen_ai.tool.name="
+	table := []struct {
+		name, kind string
+		attributes []string // of the conventions
+	}{
+		{"execute_tool delete_customer", "INTERNAL", []string{"error.type=denied", executeTool, "gen_ai.tool.call.id=call-1", tool + "delete_customer"}},
+		{"confirm delete_customer", "INTERNAL", []string{tool + "delete_customer"}},
+		{"execute_tool delete_customer", "INTERNAL", []string{executeTool, "gen_ai.tool.call.id=call-1", tool + "delete_customer"}},
+		{"confirm delete_customer", "INTERNAL", []string{tool + "delete_customer"}},
+		{"tools/call delete_customer", "CLIENT", []string{executeTool, tool + "delete_customer", "mcp.method.name=tools/call"}},
+		{"execute_tool get_customer", "INTERNAL", []string{executeTool, "gen_ai.tool.call.id=call-1", tool + "get_customer"}},
+		{"tools/call get_customer", "CLIENT", []string{
+			"error.type=-32603", executeTool, tool + "get_customer", "mcp.method.name=tools/call", "rpc.response.status_code=-32603",
+		}},
+		{"tools/call get_customer", "CLIENT", []string{executeTool, tool + "get_customer", "mcp.method.name=tools/call"}},
+		{"execute_tool get_customer", "INTERNAL", []string{executeTool, "gen_ai.tool.call.id=call-1", tool + "get_customer"}}, // from the cache
+	}
+	if len(c.spans) != len(table) {
+		t.Fatalf("there are %d spans, want %d", len(c.spans), len(table))
+	}
+	for i, want := range table {
+		s := c.spans[i]
+		var attributes []string
 		for _, kv := range s.GetAttributes() {
-			text.WriteString(" " + kv.GetKey() + "=" + kv.GetValue().String())
+			if !strings.HasPrefix(kv.GetKey(), "fairlead.") {
+				attributes = append(attributes, kv.GetKey()+"="+kv.GetValue().GetStringValue())
+			}
 		}
-		t.Log(s.GetName(), s.GetStatus().GetMessage(), text.String())
-	}
-	want := []string{
-		"execute_tool delete_customer", "confirm delete_customer",
-		"execute_tool get_customer", "tools/call get_customer", "tools/call get_customer",
-		"execute_tool get_customer",
-	}
-	if !slices.Equal(names, want) {
-		t.Errorf("spans %q, want %q", names, want)
+		slices.Sort(attributes)
+		failed := strings.HasPrefix(want.attributes[0], "error.type")
+		if s.GetName() != want.name || s.GetKind().String() != "SPAN_KIND_"+want.kind || !slices.Equal(attributes, want.attributes) ||
+			failed != (s.GetStatus().GetCode() == spans.Status_STATUS_CODE_ERROR) {
+			t.Errorf("span %d: %s (%s, %s) with %q, want %s (%s) with %q", i, s.GetName(), s.GetKind(), s.GetStatus(), attributes, want.name, want.kind, want.attributes)
+		}
 	}
 	for _, name := range []string{"mcp.client.operation.duration", "fairlead.call.duration", "fairlead.decisions", "fairlead.approval.duration"} {
 		if !slices.Contains(c.metrics, name) {

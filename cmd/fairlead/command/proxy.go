@@ -29,11 +29,12 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/inbox"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/spf13/cobra"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
 	global "go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
 )
 
@@ -60,8 +61,8 @@ unchanged. Calls that are dangerous, or whose class is unknown, need a person's 
 
 ` + naming + `
 
-With OTEL_EXPORTER_OTLP_ENDPOINT and the other variables of OpenTelemetry, spans and
-metrics of the calls are exported by OTLP over HTTP.`,
+With OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_METRICS_EXPORTER=prometheus and the other variables
+of OpenTelemetry, spans and metrics of the calls are exported.`,
 		Example: `  fairlead proxy -- npx -y @modelcontextprotocol/server-filesystem .
   fairlead proxy --approve web --audit calls.jsonl -- npx -y @modelcontextprotocol/server-memory
   fairlead proxy --listen 127.0.0.1:8808 https://example.com/mcp
@@ -153,7 +154,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return fmt.Errorf("--replicas %d: at least this one is there", o.replicas)
 	}
 	var export func() error
-	if p.Telemetry, export, err = telemetry(ctx, log); err != nil {
+	if p.Telemetry, export, err = telemetry(ctx, log, o.listen == ""); err != nil {
 		return err
 	}
 	defer func() {
@@ -318,32 +319,40 @@ func (o *proxyFlags) targets(words []string, dash int) ([]proxy.Server, error) {
 	return all, nil
 }
 
-const telemetryPatience = 5 * time.Second
-
-// telemetry exports spans and metrics by OTLP over HTTP, as OpenTelemetry's environment variables
-// configure it; nil without an endpoint. End exports what is left.
-func telemetry(ctx context.Context, log *slog.Logger) (t proxy.Telemetry, end func() error, err error) {
-	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
-	if os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv(endpoint) == "" {
-		return nil, func() error { return nil }, nil
+// telemetry exports spans and metrics as OpenTelemetry's environment variables configure it; nil if
+// they name no exporter and no endpoint. End exports what is left.
+func telemetry(ctx context.Context, log *slog.Logger, stdio bool) (t proxy.Telemetry, end func() error, err error) {
+	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(attribute.String("service.name", "fairlead")), resource.WithFromEnv())
+	spans, errOfSpans := exporter(ctx, "TRACES", stdio, autoexport.NewSpanExporter)
+	reader, errOfMetrics := exporter(ctx, "METRICS", stdio, autoexport.NewMetricReader)
+	if err = errors.Join(err, errOfSpans, errOfMetrics); err != nil || spans == nil && reader == nil {
+		return nil, func() error { return nil }, err
 	}
-	global.SetErrorHandler(global.ErrorHandlerFunc(func(err error) {
-		log.WarnContext(ctx, "telemetry: "+err.Error())
-	}))
-	spans, err := otlptracehttp.New(ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", endpoint, err)
+	global.SetErrorHandler(global.ErrorHandlerFunc(func(err error) { log.WarnContext(ctx, "telemetry: "+err.Error()) }))
+	tracers := trace.NewTracerProvider(trace.WithBatcher(spans), trace.WithResource(about))
+	meters := metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(about))
+	o := otel.Options{MeterProvider: meters, Propagator: propagation.TraceContext{}}
+	if spans != nil { // else there is nothing to propagate either
+		o.TracerProvider = tracers
 	}
-	metrics, err := otlpmetrichttp.New(ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", endpoint, err)
-	}
-	tracers := trace.NewTracerProvider(trace.WithBatcher(spans))
-	meters := metric.NewMeterProvider(metric.WithReader(metric.NewPeriodicReader(metrics)))
-	t = otel.New(otel.Options{TracerProvider: tracers, MeterProvider: meters, Propagator: propagation.TraceContext{}})
-	return t, func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), telemetryPatience)
+	return otel.New(o), func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		return errors.Join(tracers.Shutdown(ctx), meters.Shutdown(ctx))
 	}, nil
+}
+
+// exporter returns what exports a signal; nil if the environment names neither it nor an endpoint.
+func exporter[T, O any](ctx context.Context, signal string, stdio bool, open func(context.Context, ...O) (T, error)) (out T, err error) {
+	variable := "OTEL_" + signal + "_EXPORTER"
+	switch name := os.Getenv(variable); {
+	case os.Getenv("OTEL_SDK_DISABLED") == "true":
+	case stdio && name == "console":
+		err = fmt.Errorf("%s: standard output has MCP; name another exporter, or --listen", variable)
+	case name+os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")+os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != "":
+		if out, err = open(ctx); err != nil {
+			err = fmt.Errorf("%s: %w", variable, err)
+		}
+	}
+	return out, err
 }

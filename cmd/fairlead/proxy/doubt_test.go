@@ -84,44 +84,28 @@ func TestKilledCallIsInDoubtAfterTheRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	exe, key := mcptest.Child(t, "things")
-	start := func() (*exec.Cmd, *talk, func()) {
+	begin := func() (*exec.Cmd, *talk) {
 		cmd := exec.CommandContext(t.Context(), program, "proxy", "--name", "server", "--policy", rules, "--approve", "deny", "--audit", dir+"/calls.jsonl", "--", exe)
 		cmd.Env = append(os.Environ(), key, ledgerKey+"="+ledger)
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		k := newTalk(t, in, out)
-		k.play([]step{{name: "i", method: "initialize", params: hello}, {name: "n", method: "notifications/initialized"}})
-		return cmd, k, func() { _, _ = in.Close(), cmd.Wait() }
+		k := start(t, cmd)
+		k.greet()
+		return cmd, k
 	}
-	call := func(k *talk) {
-		k.last++
-		k.send(map[string]any{"id": k.last, "method": "tools/call", "params": map[string]any{"name": "delete_slowly", "arguments": map[string]any{"id": 7}}})
-	}
-	first, k, end := start()
-	call(k)
+	first, k := begin()
+	k.call("delete_slowly", map[string]any{"id": 7})
 	until(t, "the server to begin", func() bool { return len(ledgerOf(t, ledger)) > 0 })
 	if err := first.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	end()
+	_, _ = k.in.Close(), first.Wait()
 	for range 2 { // the doubt outlives a start in which nothing settles it
-		_, k, end := start()
+		cmd, k := begin()
 		for _, want := range []string{"delete_slowly was not called: an earlier call with the same effect", "it was not approved"} {
-			call(k)
-			if got := k.listen(step{name: "the call"}, k.last); !strings.Contains(got, want) {
+			if got := k.listen(step{name: "the call"}, k.call("delete_slowly", map[string]any{"id": 7})); !strings.Contains(got, want) {
 				t.Errorf("got %s, want %q", got, want)
 			}
 		}
-		end()
+		_, _ = k.in.Close(), cmd.Wait()
 	}
 	acted := 0
 	for _, line := range ledgerOf(t, ledger) {

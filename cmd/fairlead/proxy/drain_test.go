@@ -2,10 +2,8 @@ package proxy_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,31 +36,9 @@ func TestTerminatedProxyAnswersWhatTheServerHas(t *testing.T) {
 			exe, key := mcptest.Child(t, "things")
 			cmd := exec.CommandContext(t.Context(), program, "proxy", "--name", "server", "--policy", rules, "--approve", "web", "--reach", "none", "--drain", c.drain, "--", exe)
 			cmd.Env = append(os.Environ(), key, ledgerKey+"="+ledger)
-			in, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			k := newTalk(t, in, out)
-			k.play([]step{{name: "i", method: "initialize", params: hello}, {name: "n", method: "notifications/initialized"}})
-			call := func(tool string) int {
-				k.last++
-				k.send(map[string]any{"id": k.last, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": map[string]any{"id": tool}}})
-				return k.last
-			}
-			answer := func(id int) string {
-				for { // others come first
-					if m := mcptest.Wait(t, "an answer", k.got); fmt.Sprint(m["id"]) == strconv.Itoa(id) || m == nil {
-						return fmt.Sprint(m)
-					}
-				}
-			}
+			k := start(t, cmd)
+			k.greet()
+			call := func(tool string) int { return k.call(tool, map[string]any{"id": tool}) }
 			slow := call("delete_slowly")
 			until(t, "the server to begin", func() bool { return len(ledgerOf(t, ledger)) > 0 })
 			asked := call("delete_thing")
@@ -70,17 +46,17 @@ func TestTerminatedProxyAnswersWhatTheServerHas(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.goesOn {
-				if got := answer(asked); !strings.Contains(got, "not") || strings.Contains(got, "may have") {
+				if got := k.answer(asked); !strings.Contains(got, "not") || strings.Contains(got, "may have") {
 					t.Errorf("the call that waited for a person: %s", got)
 				}
-				if got := answer(call("list_things")); !strings.Contains(got, "it is stopping") {
+				if got := k.answer(call("list_things")); !strings.Contains(got, "it is stopping") {
 					t.Errorf("a new call: %s", got)
 				}
 				if err := os.WriteFile(ledger+goOn, nil, 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got := answer(slow); !strings.Contains(got, c.want) {
+			if got := k.answer(slow); !strings.Contains(got, c.want) {
 				t.Errorf("the call that the server had: %s, want %q", got, c.want)
 			}
 			if err := cmd.Wait(); err != nil {

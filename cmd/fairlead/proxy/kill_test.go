@@ -1,13 +1,20 @@
 package proxy_test
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -96,9 +103,8 @@ func killOnce(t *testing.T, program, victim string, i int) (unknown, ended int) 
 		t.Fatal(err)
 	}
 	k := newTalk(t, in, fromProxy)
-	k.play([]step{{name: "i", method: "initialize", params: hello}, {name: "n", method: "notifications/initialized"}})
-	k.last++
-	k.send(map[string]any{"id": k.last, "method": "tools/call", "params": map[string]any{"name": "delete_slowly", "arguments": map[string]any{"id": i}}})
+	k.greet()
+	k.call("delete_slowly", map[string]any{"id": i})
 	until(t, "the server to begin", func() bool { return len(ledgerOf(t, ledger)) > 0 })
 	kill(t, map[string]string{"server": dir + "/server", "client": dir + "/client", "proxy": ""}[victim], proxy)
 
@@ -107,9 +113,7 @@ func killOnce(t *testing.T, program, victim string, i int) (unknown, ended int) 
 		if !strings.Contains(text, "may or may not have happened") {
 			t.Errorf("the client was told %s", text)
 		}
-		k.last++
-		k.send(map[string]any{"id": k.last, "method": "tools/call", "params": map[string]any{"name": "list_things"}})
-		if text := k.listen(step{name: "a read"}, k.last); !strings.Contains(text, "a, b") {
+		if text := k.listen(step{name: "a read"}, k.call("list_things", map[string]any{})); !strings.Contains(text, "a, b") {
 			t.Errorf("the server did not come back: %s", text)
 		}
 	}
@@ -126,6 +130,135 @@ func killOnce(t *testing.T, program, victim string, i int) (unknown, ended int) 
 		t.Errorf("the server acted %d times", acted)
 	}
 	return recorded(t, record)
+}
+
+// The proxy gets a signal at a random moment of a write that its policy allows. What the client was told, what the
+// record says and what the server did agree, and the proxy that comes after it holds the same call if it may have happened.
+func TestSignalAtEveryStageOfAWrite(t *testing.T) {
+	t.Parallel()
+	program, n, seed := build(t), 2**kills, time.Now().UnixNano()
+	if os.Getenv("FAIRLEAD_LONG") == "1" {
+		n = 200
+	}
+	random, came, took := rand.New(rand.NewPCG(0, uint64(seed))), make(map[string]int), 5*time.Millisecond
+	for i := range n {
+		signal := []os.Signal{syscall.SIGTERM, syscall.SIGKILL}[i%2]
+		after := time.Duration(random.Int64N(int64(2 * took)))
+		told, recorded, now := signalled(t, program, signal, after)
+		took = cmp.Or(now, took)
+		came[fmt.Sprintf("%v: told %q, recorded %q", signal, told, recorded)]++
+		if t.Failed() {
+			t.Fatalf("seed %d, signal %d: %v after %v: told %q, recorded %q", seed, i, signal, after, told, recorded)
+		}
+	}
+	t.Logf("seed %d: %v", seed, came)
+}
+
+// signalled makes a call, signals the proxy while it is made, and makes it again with the next proxy. It returns what the
+// client was told and what the record says of the first, and how long the second took if it was not held.
+func signalled(t *testing.T, program string, signal os.Signal, after time.Duration) (told, recorded string, took time.Duration) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "killed") //nolint:usetesting // the name of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	ledger, record, rules := dir+"/ledger", dir+"/calls.jsonl", dir+"/policy.json"
+	if err := os.WriteFile(rules, []byte(`{"rules": [{"tool": "server/delete_thing", "decide": "allow"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lives, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", ledger+aliveSocket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lives.Close()
+	exe, key := mcptest.Child(t, "things")
+	begin := func() (cmd *exec.Cmd, k *talk, ended func() (executed int)) {
+		cmd = exec.CommandContext(t.Context(), program, "proxy", "--name", "server", "--policy", rules, "--approve", "deny", "--audit", record, "--", exe)
+		cmd.Env = append(os.Environ(), key, ledgerKey+"="+ledger)
+		k = start(t, cmd)
+		server, err := lives.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.greet()
+		k.answer(k.call("list_things", map[string]any{}))
+		return cmd, k, func() (executed int) {
+			_, _, _ = k.in.Close(), cmd.Wait(), server.SetReadDeadline(time.Now().Add(time.Minute))
+			if _, err := server.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+				t.Errorf("the server goes on: %v", err)
+			}
+			for _, line := range ledgerOf(t, ledger) {
+				if strings.HasPrefix(line, "delete ") {
+					executed++
+				}
+			}
+			return executed
+		}
+	}
+	cmd, k, ended := begin()
+	id := k.call("delete_thing", map[string]any{"id": 7})
+	time.Sleep(after)
+	if err := cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	told = outcomeOf(k.answer(id))
+	executed := ended()
+	recorded = lastOf(t, record)
+	if told == "ok" && executed != 1 || told == "not" && executed != 0 || executed > 1 ||
+		recorded == "ok" && executed != 1 || recorded == "" && executed != 0 || recorded != "ok" && recorded != "unknown" && executed != 0 {
+		t.Errorf("executed %d times", executed)
+	}
+	_, k, ended = begin()
+	began := time.Now()
+	again := outcomeOf(k.answer(k.call("delete_thing", map[string]any{"id": 7})))
+	held := told == "unknown" || recorded == "unknown"
+	if (again == "held") != held || !held && again != "ok" {
+		t.Errorf("the same call again: %s", again)
+	}
+	if took = time.Since(began); held {
+		took = 0
+	}
+	if more := ended() - executed; more != 0 && held || more != 1 && !held {
+		t.Errorf("the same call again was executed %d times", more)
+	}
+	return told, recorded, took
+}
+
+// outcomeOf is what an answer says about a call.
+func outcomeOf(answer string) string {
+	switch {
+	case answer == "":
+		return ""
+	case strings.Contains(answer, "it is gone"):
+		return "ok"
+	case strings.Contains(answer, "may or may not have happened"):
+		return "unknown"
+	case strings.Contains(answer, "was not called: an earlier call with the same effect"):
+		return "held"
+	case strings.Contains(answer, "not"):
+		return "not"
+	}
+	return answer
+}
+
+// lastOf is what the whole lines of a record say about the call that deletes: "" before its intent.
+func lastOf(t *testing.T, name string) (outcome string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var r audit.Record
+		if !strings.HasSuffix(line, "\n") || json.Unmarshal([]byte(line), &r) != nil || r.Tool != "delete_thing" {
+			continue
+		}
+		if outcome = string(r.Outcome); r.Kind == audit.Intent {
+			outcome = "unknown"
+		}
+	}
+	return outcome
 }
 
 // recorded looks for the one dangerous call in a record, after the start that mends it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -48,6 +49,11 @@ const pidKey = "FAIRLEAD_TEST_PID"
 // goOn is what the name of the file adds to the ledger's that lets the server of things end what takes long.
 const goOn = ".go-on"
 
+// aliveSocket is what the name of the socket adds to the ledger's that is connected as long as the server of things lives.
+const aliveSocket = ".alive"
+
+var alive net.Conn
+
 // things is a server whose tools read, delete, take long and die.
 func things() *mcp.Server {
 	s := mcptest.New()
@@ -56,6 +62,7 @@ func things() *mcp.Server {
 			panic(err)
 		}
 	}
+	alive, _ = net.Dial("unix", os.Getenv(ledgerKey)+aliveSocket) // if a test listens
 	add := func(name, description string, handle func(context.Context, json.RawMessage) (*mcp.CallToolResult, error)) {
 		mcptest.Add(s, mcptest.Tool(name, description), handle)
 	}

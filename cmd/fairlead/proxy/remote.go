@@ -168,7 +168,7 @@ func (r *remote) answer(ctx context.Context, m *message, res *http.Response) err
 	switch {
 	case err == nil && r.take(m, all):
 		return nil
-	case res.StatusCode == http.StatusNotFound && r.hasSession():
+	case res.StatusCode == http.StatusNotFound && r.sessionID() != "":
 		r.over(errors.New("the server has ended the session (HTTP 404)"))
 		return errors.New("HTTP 404: the server has ended the session")
 	case res.StatusCode >= http.StatusBadRequest:
@@ -177,10 +177,10 @@ func (r *remote) answer(ctx context.Context, m *message, res *http.Response) err
 	return fmt.Errorf("the server answered with something else than MCP: %s", safetext.Line(safetext.Cut(string(body), 200)))
 }
 
-func (r *remote) hasSession() bool {
+func (r *remote) sessionID() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.session != ""
+	return r.session
 }
 
 // take passes on messages that came for a request, and reports whether its answer was among them.
@@ -266,12 +266,17 @@ func (r *remote) close() {
 	r.work.Wait()
 }
 
+// revision returns the protocol's revision of a request: the one that it names itself, or the agreed one.
+func revision(params json.RawMessage, agreed string) string {
+	if said := metaOf(params)[mcp.MetaKeyProtocolVersion]; said != nil {
+		_ = json.Unmarshal(said, &agreed) // one that is no text is the server's to refuse
+	}
+	return agreed
+}
+
 // mirror sets the headers that repeat the body of a request, and returns its revision.
 func mirror(header http.Header, ctx context.Context, m *message, agreed string) string {
-	version := agreed
-	if said := metaOf(m.Params)[mcp.MetaKeyProtocolVersion]; said != nil {
-		_ = json.Unmarshal(said, &version) // one that is no text is the server's to refuse
-	}
+	version := revision(m.Params, agreed)
 	if version < modern || m.Method == "" {
 		return version
 	}

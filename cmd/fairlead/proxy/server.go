@@ -14,6 +14,8 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // notSent marks the end of what certainly did not arrive.
@@ -115,7 +117,11 @@ func (s *server) ask(ctx context.Context, method string, params json.RawMessage,
 
 // askOn makes a request of ours on a link. It is known from then on: what waits for a link ends with none.
 func (s *server) askOn(ctx context.Context, l link, method string, params json.RawMessage, about string) (json.RawMessage, error) {
-	m := &message{ID: quoted(s.session.proxy.newID()), Method: method, Params: params}
+	id := s.session.proxy.newID()
+	m := &message{ID: quoted(id), Method: method, Params: params}
+	if method == methodCallTool {
+		s.describe(trace.SpanFromContext(ctx), l, id, params)
+	}
 	answered := make(waiting, 1)
 	s.mu.Lock()
 	s.asked[m.id()] = answered
@@ -140,6 +146,24 @@ func (s *server) askOn(ctx context.Context, l link, method string, params json.R
 	case <-ctx.Done():
 		s.cancel(ctx, l, m)
 		return nil, context.Cause(ctx)
+	}
+}
+
+// describe adds to the span of an attempt what only the connection knows, by OpenTelemetry's conventions for MCP.
+func (s *server) describe(span trace.Span, l link, id string, params json.RawMessage) {
+	if !span.IsRecording() {
+		return
+	}
+	known := map[string]string{"jsonrpc.request.id": id, "mcp.protocol.version": revision(params, s.agreed())}
+	if r, ok := l.(*remote); ok {
+		known["network.transport"], known["network.protocol.name"], known["mcp.session.id"] = "tcp", "http", r.sessionID()
+	} else if len(s.Command) > 0 {
+		known["network.transport"] = "pipe"
+	}
+	for key, value := range known {
+		if value != "" {
+			span.SetAttributes(attribute.String(key, value))
+		}
 	}
 }
 

@@ -58,6 +58,14 @@ func direct(t testing.TB, s proxy.Server) *talk {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.Command[0], s.Command[1:]...)
 	cmd.Env = append(os.Environ(), s.Env...)
+	k := start(t, cmd)
+	t.Cleanup(func() { _ = cmd.Wait() })
+	return k
+}
+
+// start starts a command, to speak to it.
+func start(t testing.TB, cmd *exec.Cmd) *talk {
+	t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -69,8 +77,21 @@ func direct(t testing.TB, s proxy.Server) *talk {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Wait() })
 	return newTalk(t, in, out)
+}
+
+// greet initializes the session.
+func (k *talk) greet() {
+	k.t.Helper()
+	k.play([]step{{name: "i", method: "initialize", params: hello}, {name: "n", method: "notifications/initialized"}})
+}
+
+// call sends a call, and returns the request's ID.
+func (k *talk) call(tool string, arguments map[string]any) int {
+	k.t.Helper()
+	k.last++
+	k.send(map[string]any{"id": k.last, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": arguments}})
+	return k.last
 }
 
 // through speaks to a proxy before the command.
@@ -108,6 +129,19 @@ func (k *talk) send(m map[string]any) {
 	}
 	if _, err := k.in.Write(append(text, '\n')); err != nil {
 		k.t.Fatal(err)
+	}
+}
+
+// answer waits for an answer, and returns it with its message; "" if the other side goes without it.
+func (k *talk) answer(id int) string {
+	k.t.Helper()
+	for { // others come first
+		switch m := mcptest.Wait(k.t, "an answer", k.got); {
+		case m == nil:
+			return ""
+		case fmt.Sprint(m["id"]) == strconv.Itoa(id):
+			return fmt.Sprint(m)
+		}
 	}
 }
 

@@ -1,0 +1,190 @@
+// Package dashboard_test draws the dashboard of contrib/otel from what a proxy serves to Prometheus.
+package dashboard_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/storage"
+)
+
+// TestMain lets the test binary be the server.
+func TestMain(m *testing.M) { mcptest.Main(m, map[string]func() *mcp.Server{"crm": crm}) }
+
+func crm() *mcp.Server {
+	s := mcptest.New()
+	for name, res := range map[string]*mcp.CallToolResult{
+		"get_customer": mcptest.Text("Ada"), "delete_customer": mcptest.Text("gone"), "find_customer": {IsError: true},
+	} {
+		mcptest.Add(s, mcptest.Tool(name, ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) { return res, nil })
+	}
+	return s
+}
+
+var (
+	legend    = regexp.MustCompile(`{{(\w+)}}`)
+	variables = strings.NewReplacer("$__rate_interval", "5m", "$tool", ".*")
+)
+
+// Every query of the dashboard, evaluated over two scrapes of a proxy, draws a line for each label of its legend.
+func TestEveryPanelHasData(t *testing.T) {
+	raw, err := os.ReadFile("../../contrib/otel/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr, LegendFormat string }
+		}
+	}
+	if err := json.Unmarshal(raw, &board); err != nil {
+		t.Fatal(err)
+	}
+	data, queries := scraped(t), 0
+	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute})
+	for _, panel := range board.Panels {
+		for _, target := range panel.Targets {
+			queries++
+			query, err := engine.NewInstantQuery(t.Context(), data, nil, variables.Replace(target.Expr), time.UnixMilli(step))
+			if err != nil {
+				t.Fatalf("%s: %v", panel.Title, err)
+			}
+			lines, err := query.Exec(t.Context()).Vector()
+			if err != nil || len(lines) == 0 {
+				t.Errorf("%s: %s has %d lines, %v", panel.Title, target.Expr, len(lines), err)
+			}
+			for _, line := range lines {
+				if math.IsNaN(line.F) || line.F <= 0 {
+					t.Errorf("%s: %s is %v", panel.Title, line.Metric, line.F)
+				}
+				for _, label := range legend.FindAllStringSubmatch(target.LegendFormat, -1) {
+					if line.Metric.Get(label[1]) == "" {
+						t.Errorf("%s: %s has no %s", panel.Title, line.Metric, label[1])
+					}
+				}
+			}
+		}
+	}
+	if queries < 8 {
+		t.Errorf("only %d queries were read", queries)
+	}
+}
+
+// step is the time between the scrapes, in milliseconds.
+const step = 60_000
+
+// scraped makes the same calls through a real proxy before each of two scrapes.
+func scraped(t *testing.T) series {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "fairlead")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../cmd/fairlead", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	free, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	_ = free.Close()
+	exe, key := mcptest.Child(t, "crm")
+	rules := filepath.Join(t.TempDir(), "policy.json")
+	if err := os.WriteFile(rules, []byte(`{"cache": {"crm/get_customer": "on"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, "proxy", "--name", "crm", "--policy", rules, "--approve", "elicit", "--", exe)
+	cmd.Env = append(os.Environ(), key, "OTEL_METRICS_EXPORTER=prometheus", "OTEL_EXPORTER_PROMETHEUS_PORT="+port)
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow"}}, nil
+		},
+	})
+	session := mcptest.Dial(t, client, &mcp.CommandTransport{Command: cmd}, mcptest.Legacy)
+	data := make(series)
+	for at := int64(0); at <= step; at += step {
+		for _, name := range []string{"get_customer", "get_customer", "find_customer", "delete_customer"} {
+			if _, err := session.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		data.add(t, "http://localhost:"+port+"/metrics", at)
+	}
+	return data
+}
+
+// series is what Prometheus has scraped, by its labels.
+type series map[string]*promql.Series
+
+func (s series) add(t *testing.T, url string, at int64) {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := textparse.NewPromParser(body, labels.NewSymbolTable(), false); ; {
+		entry, err := p.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entry != textparse.EntrySeries {
+			continue
+		}
+		var of labels.Labels
+		p.Labels(&of)
+		if s[of.String()] == nil {
+			s[of.String()] = &promql.Series{Metric: of}
+		}
+		_, _, value := p.Series()
+		s[of.String()].Floats = append(s[of.String()].Floats, promql.FPoint{T: at, F: value})
+	}
+}
+
+// Querier selects among the series.
+func (s series) Querier(int64, int64) (storage.Querier, error) {
+	return &storage.MockQuerier{SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+		set := &found{SeriesSet: storage.EmptySeriesSet()}
+		for _, one := range s {
+			if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(one.Metric.Get(m.Name)) }) {
+				set.series = append(set.series, promql.NewStorageSeries(*one))
+			}
+		}
+		return set
+	}}, nil
+}
+
+// found is a set of series that were selected.
+type found struct {
+	storage.SeriesSet // without any
+
+	series []storage.Series
+	next   int
+}
+
+func (f *found) Next() bool         { f.next++; return f.next <= len(f.series) }
+func (f *found) At() storage.Series { return f.series[f.next-1] }
