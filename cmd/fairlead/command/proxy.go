@@ -322,11 +322,14 @@ func (o *proxyFlags) targets(words []string, dash int) ([]proxy.Server, error) {
 // telemetry exports spans and metrics as OpenTelemetry's environment variables configure it; nil if
 // they name no exporter and no endpoint. End exports what is left.
 func telemetry(ctx context.Context, log *slog.Logger, stdio bool) (t proxy.Telemetry, end func() error, err error) {
-	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(attribute.String("service.name", "fairlead")), resource.WithFromEnv())
 	spans, errOfSpans := exporter(ctx, "TRACES", stdio, autoexport.NewSpanExporter)
 	reader, errOfMetrics := exporter(ctx, "METRICS", stdio, autoexport.NewMetricReader)
-	if err = errors.Join(err, errOfSpans, errOfMetrics); err != nil || spans == nil && reader == nil {
+	if err = errors.Join(errOfSpans, errOfMetrics); err != nil || spans == nil && reader == nil {
 		return nil, func() error { return nil }, err
+	}
+	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(attribute.String("service.name", "fairlead")), resource.WithFromEnv())
+	if err != nil {
+		return nil, nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	global.SetErrorHandler(global.ErrorHandlerFunc(func(err error) { log.WarnContext(ctx, "telemetry: "+err.Error()) }))
 	tracers := trace.NewTracerProvider(trace.WithBatcher(spans), trace.WithResource(about))

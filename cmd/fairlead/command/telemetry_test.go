@@ -103,10 +103,13 @@ func TestProxyServesMetrics(t *testing.T) {
 	if code, errs := end(); code != 0 || strings.Contains(errs, "telemetry") { // such as spans that go nowhere
 		t.Errorf("exit %d: %s", code, errs)
 	}
-	for value, want := range map[string]string{"carrier": "OTEL_METRICS_EXPORTER: unknown exporter", "console": "standard output has MCP"} {
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "x")
+	for value, want := range map[string]string{
+		"carrier": "OTEL_METRICS_EXPORTER: unknown exporter", "console": "standard output has MCP", "prometheus": "OTEL_RESOURCE_ATTRIBUTES", "": "",
+	} {
 		t.Setenv("OTEL_METRICS_EXPORTER", value)
-		if code, _, errs := runs(t, program, "vault", "proxy", "--", "SERVER"); code != exitUsage || !strings.Contains(errs, want) {
-			t.Errorf("%s: exit %d: %s", value, code, errs)
+		if code, _, errs := runs(t, program, "vault", "proxy", "--", "SERVER"); (code == exitUsage) != (want != "") || !strings.Contains(errs, want) {
+			t.Errorf("%q: exit %d: %s", value, code, errs)
 		}
 	}
 }
