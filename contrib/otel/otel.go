@@ -69,7 +69,7 @@ func (t *Telemetry) Call(next middleware.ToolCaller) middleware.ToolCaller {
 }
 
 // Attempt is a middleware for PerAttempt: a span for each request to a server, propagated in its _meta,
-// and how long it took. What the executor knows of the connection, it adds to the span in the context.
+// and how long it took. An executor may add details of the connection to the span in the context.
 func (t *Telemetry) Attempt(next middleware.ToolCaller) middleware.ToolCaller {
 	return &attempt{t, next}
 }

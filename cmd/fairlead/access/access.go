@@ -1,5 +1,5 @@
 // Package access decides who may use a proxy that other machines reach: by the bearer tokens of an OpenID Connect
-// issuer, by client certificates, or by both. A file in JSON, which may have comments, says which:
+// issuer, by client certificates, or by both. A file has the settings, as JSON with optional comments:
 //
 //	{
 //	  "hosts": ["fairlead.example"],

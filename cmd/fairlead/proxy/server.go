@@ -149,7 +149,7 @@ func (s *server) askOn(ctx context.Context, l link, method string, params json.R
 	}
 }
 
-// describe adds to the span of an attempt what only the connection knows, by OpenTelemetry's conventions for MCP.
+// describe adds the details of the connection to the span of an attempt, by OpenTelemetry's conventions for MCP.
 func (s *server) describe(span trace.Span, l link, id string, params json.RawMessage) {
 	if !span.IsRecording() {
 		return

@@ -126,7 +126,7 @@ func (t *Trial) Try(ctx context.Context, r audit.Record) (Fate, error) {
 		tool = &raised
 	}
 	t.fate = Refused
-	_, _ = t.sets[class].caller.CallTool(ctx, middleware.Call{Tool: tool, Arguments: Arguments(r)}) // the fate says it
+	_, _ = t.sets[class].caller.CallTool(ctx, middleware.Call{Tool: tool, Arguments: Arguments(r)}) // it is in the fate
 	if t.fate == Allowed && t.held(r) {
 		return Asked, nil // which no rule answers, see policy.Confirmer
 	}
