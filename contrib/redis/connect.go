@@ -141,6 +141,9 @@ func (s *Store) greet(ctx context.Context) (info string, err error) {
 	return info, nil
 }
 
+// layout is raised when what is in Redis changes, so that replicas of different versions do not share it.
+const layout = "1"
+
 // fleetKept is how long a fleet is known after its last replica has ended, and fleetSeen how often each one looks.
 const (
 	fleetKept = 30 * time.Second
@@ -149,10 +152,10 @@ const (
 
 func (s *Store) fleetKey() string { return s.key("fleet", "mark") }
 
-// meet leaves a mark of Options.Key and returns an error if replicas with another one are there: no write of one
-// would end what the other has cached.
+// meet leaves a mark of Options.Key and layout, and returns an error if replicas with another one are there: no write
+// of one would end what the other has cached.
 func (s *Store) meet(ctx context.Context) error {
-	key, mine := s.fleetKey(), s.seal.name("fleet")
+	key, mine := s.fleetKey(), s.seal.name("fleet", layout)
 	found, err := s.client.SetArgs(ctx, key, mine, goredis.SetArgs{Mode: "NX", Get: true, TTL: fleetKept}).Result()
 	switch {
 	case errors.Is(err, goredis.Nil):
@@ -160,7 +163,7 @@ func (s *Store) meet(ctx context.Context) error {
 	case err != nil:
 		return explain(err)
 	case found != mine:
-		return fmt.Errorf("replicas with another Options.Key use the prefix %q; give all of them one key, or end them and wait %v", s.prefix, fleetKept)
+		return fmt.Errorf("replicas with another Options.Key, or of a version that keeps other things in Redis, use the prefix %q; give all of them one key, or end them and wait %v", s.prefix, fleetKept)
 	}
 	return s.client.Expire(ctx, key, fleetKept).Err()
 }

@@ -50,7 +50,7 @@ func TestReplicaWithAnotherKeyIsRefused(t *testing.T) {
 	open(t, e.URL(), redis.Options{Key: key, Timeout: patient})
 	open(t, e.URL(), redis.Options{Key: key, Timeout: patient})
 	other := redis.Options{Key: bytes.Repeat([]byte("x"), 32), Timeout: patient}
-	if _, err := redis.Open(t.Context(), e.URL(), other); err == nil || !strings.Contains(err.Error(), "replicas with another Options.Key use the prefix") {
+	if _, err := redis.Open(t.Context(), e.URL(), other); err == nil || !strings.Contains(err.Error(), "replicas with another Options.Key") {
 		t.Errorf("another key: got %v", err)
 	}
 	other.Prefix = "other"

@@ -33,7 +33,7 @@ const (
 	mostNames     = 25
 	mostLines     = 1500
 	mostRootLines = 37_457
-	mostLinesEver = 64_572
+	mostLinesEver = 64_591
 )
 
 // exceptions have more lines than mostLines, each for its reason.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,7 @@ func approvalsFile(servers string) string { return "approvals-" + servers + ".js
 func serversName(servers []proxy.Server) (string, error) {
 	name := sha256.New()
 	for _, s := range servers {
-		identity := append([]string{s.URL}, s.Command...)
+		identity := append([]string{spelled(s.URL)}, s.Command...)
 		if len(s.Command) > 0 {
 			folder, err := filepath.Abs(s.Dir)
 			if err != nil {
@@ -67,6 +68,21 @@ func serversName(servers []proxy.Server) (string, error) {
 		fmt.Fprintf(name, "%q=%q ", s.Name, identity)
 	}
 	return hex.EncodeToString(name.Sum(nil)[:8]), nil
+}
+
+// spelled is an URL in one of its equal spellings (RFC 3986, 6.2.2 and 6.2.3), without credentials.
+func spelled(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return text
+	}
+	u = u.JoinPath() // no segments of dots
+	u.User, u.Fragment, u.Path = nil, "", cmp.Or(u.Path, "/")
+	u.Host = strings.ToLower(u.Host)
+	if port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]; port != "" {
+		u.Host = strings.TrimSuffix(u.Host, port)
+	}
+	return u.String()
 }
 
 // openFolder opens the file of the approvals in the folder of --store.

@@ -149,7 +149,7 @@ func share(t *testing.T, before func(proxy int)) {
 	var sessions []*mcp.ClientSession
 	for i := range 2 {
 		before(i)
-		url := startProxy(t, store, web.URL)
+		url := startProxy(t, store, web.URL+[]string{"", "/./"}[i]) // two spellings of one address
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).
 			Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
 		if err != nil {
