@@ -229,7 +229,9 @@ func TestImage(t *testing.T) {
 		of, _ := os.ReadFile("/proc/" + child + "/task/" + child + "/children")
 		var pid int
 		if _, err := fmt.Sscan(string(of), &pid); err == nil {
-			_ = syscall.Kill(pid, syscall.SIGTERM)
+			if p, err := os.FindProcess(pid); err == nil {
+				_ = p.Signal(syscall.SIGTERM)
+			}
 		}
 	}
 	for end := time.Now().Add(time.Minute); ; { // until it is not ready any more
