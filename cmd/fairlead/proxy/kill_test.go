@@ -175,7 +175,7 @@ func signalled(t *testing.T, program string, signal os.Signal, after time.Durati
 	exe, key := mcptest.Child(t, "things")
 	begin := func() (cmd *exec.Cmd, k *talk, ended func() (executed int)) {
 		cmd = exec.CommandContext(t.Context(), program, "proxy", "--name", "server", "--policy", rules, "--approve", "deny", "--audit", record, "--", exe)
-		cmd.Env = append(os.Environ(), key, ledgerKey+"="+ledger)
+		cmd.Env = append(os.Environ(), key, ledgerKey+"="+ledger, "GORACE=atexit_sleep_ms=0") // the race detector sleeps for a second
 		k = start(t, cmd)
 		server, err := lives.Accept()
 		if err != nil {
