@@ -295,7 +295,7 @@ func (f *front) sessionOf(r *http.Request, m *message) (h *httpSession, status i
 		return nil, http.StatusBadGateway, err
 	}
 	f.sessions[key], h.key = h, key
-	if key != "all " { // the one without a user is kept
+	if !isModern || caller.User != "" { // the one that all of this machine share is kept
 		h.idle = time.AfterFunc(sessionIdle, func() { f.end(h) })
 	}
 	context.AfterFunc(h.session.ctx, func() { f.end(h) })
