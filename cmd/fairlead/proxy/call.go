@@ -38,10 +38,10 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	last := &ctx.Value(underWayKey{}).(*underWay).last
 	ctx = elicit.WithRequest(ctx, s.request(p))
 	ctx = context.WithValue(ctx, aboutKey{}, m.id())
-	if takesTasks(m.Params) {
+	if takesTasks(m) {
 		inTask := ctx
 		ctx = context.WithValue(ctx, waitingKey{}, waiter{detaches: true, report: func(time.Duration) { s.detach(inTask, m, s.proxy.o.Waits(inTask)) }})
-	} else if token := metaOf(m.Params)["progressToken"]; token != nil {
+	} else if token := m.meta["progressToken"]; token != nil {
 		ctx = context.WithValue(ctx, waitingKey{}, waiter{report: func(waited time.Duration) { // less than 1, since the server's progress comes after it
 			s.out(&message{Method: "notifications/progress", Params: fmt.Appendf(nil,
 				`{"progressToken":%s,"progress":%.5f,"message":"waiting for a person's approval"}`, token, waited.Hours())}, m.id())
@@ -181,38 +181,45 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 	if err := s.session.send(ctx); err != nil {
 		return nil, err
 	}
-	raw, err := s.ask(ctx, methodCallTool, params, about)
+	l, err := s.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.exchange(ctx, l, methodCallTool, params, about)
 	if err != nil {
 		return nil, err
 	}
 	s.session.answers.Add(1)
-	res, kind, err := readResult(raw)
-	if err != nil {
-		return nil, &unreadableError{s.Name, p.Name, raw, err}
+	w := m.read
+	if w == nil {
+		if w, err = readResult(m.Result); err != nil {
+			return nil, &unreadableError{s.Name, p.Name, m.Result, err}
+		}
 	}
-	w := &written{res, raw, kind}
 	if u, ok := ctx.Value(underWayKey{}).(*underWay); ok {
 		u.last.Store(w)
 	}
 	if w.goesOn() { // the chain gets its type, and nothing to cache or to trim
-		err = json.Unmarshal(fmt.Appendf(nil, `{"content":[],"resultType":%s}`, quoted(w.kind)), res)
+		err = json.Unmarshal(fmt.Appendf(nil, `{"content":[],"resultType":%s}`, quoted(w.kind)), w.res)
 	}
-	return res, err
+	return w.res, err
 }
 
 // readResult reads a result, and its type as the server names it.
-func readResult(raw json.RawMessage) (res *mcp.CallToolResult, kind string, err error) {
-	if res, kind, ok := scanResult(raw); ok {
-		return res, kind, nil
+func readResult(raw json.RawMessage) (*written, error) {
+	if w := scanResult(raw); w != nil {
+		return w, nil
 	}
-	res = new(mcp.CallToolResult)
+	w := &written{new(mcp.CallToolResult), raw, ""}
 	var typed struct {
 		ResultType string `json:"resultType"`
 	}
-	if err = json.Unmarshal(raw, &typed); err == nil {
-		err = json.Unmarshal(raw, res)
+	err := json.Unmarshal(raw, &typed)
+	if err == nil {
+		err = json.Unmarshal(raw, w.res)
 	}
-	return res, typed.ResultType, err
+	w.kind = typed.ResultType
+	return w, err
 }
 
 // An unreadableError is an answer of a server's that only its client may know how to

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"slices"
 	"syscall"
 	"time"
 
@@ -131,7 +130,7 @@ const maxLine = 64 << 20
 
 // eachMessage hands over each message until the end, or the first line that is too long. Other lines are stray.
 func eachMessage(in io.Reader, take func(*message), stray func(line []byte)) error {
-	r := bufio.NewReaderSize(in, 64<<10)
+	r := bufio.NewReaderSize(in, 256<<10)
 	for {
 		line, err := readLine(r)
 		if line = bytes.TrimSpace(line); len(line) > 0 {
@@ -166,27 +165,27 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 // A lineWriter writes messages in order, so that a sender need not wait for a slow reader.
 type lineWriter struct {
-	lines   chan []byte
+	lines   chan *message
 	writing context.Context // done when nothing is written any more
 	stop    context.CancelFunc
 }
 
 func newLineWriter(out io.Writer) *lineWriter {
-	w := &lineWriter{lines: make(chan []byte, 256)}
+	w := &lineWriter{lines: make(chan *message, 256)}
 	w.writing, w.stop = context.WithCancel(context.Background())
 	go func() {
 		var all []byte
 		for {
 			select {
-			case line := <-w.lines:
-				all = slices.Grow(all[:0], len(line)+1)
-				for more := true; more && line != nil; {
-					all = append(append(all, line...), '\n')
+			case m := <-w.lines:
+				all = all[:0]
+				for more := true; more && m != nil; {
+					all = append(m.append(all), '\n')
 					if more = len(w.lines) > 0 && len(all) < writeTogether; more {
-						line = <-w.lines
+						m = <-w.lines
 					}
 				}
-				if _, err := out.Write(all); err != nil || line == nil {
+				if _, err := out.Write(all); err != nil || m == nil {
 					w.stop()
 				}
 				if cap(all) > 16*writeTogether {
@@ -224,7 +223,7 @@ func (w *lineWriter) send(ctx context.Context, m *message) error {
 		return notSent(errStopped)
 	}
 	select {
-	case w.lines <- m.encode():
+	case w.lines <- m:
 		return nil
 	case <-w.writing.Done():
 		return notSent(errStopped)

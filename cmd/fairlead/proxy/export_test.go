@@ -83,7 +83,9 @@ func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc
 // Scanned reads a message, and a result, as most are read, and reports whether it could.
 func Scanned(text []byte) (message any, res *mcp.CallToolResult, kind string, isMessage, isResult bool) {
 	m, isMessage := scanMessage(text)
-	res, kind, isResult = scanResult(text)
+	if w := scanResult(text); w != nil {
+		res, kind, isResult = w.res, w.kind, true
+	}
 	return *m, res, kind, isMessage, isResult
 }
 
@@ -91,5 +93,6 @@ func Scanned(text []byte) (message any, res *mcp.CallToolResult, kind string, is
 func Decoded(text []byte) (any, error) {
 	var m message
 	err := json.Unmarshal(text, &m)
+	m.read = scanResult(m.Result)
 	return m, err
 }

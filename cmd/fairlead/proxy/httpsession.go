@@ -126,10 +126,10 @@ func (h *httpSession) register(s *stream, m *message) *message {
 		h.requests++
 		renamed := *m
 		renamed.ID = quoted("r" + strconv.Itoa(h.requests))
-		if meta := metaOf(m.Params); meta["progressToken"] != nil {
-			s.token = meta["progressToken"]
-			meta["progressToken"] = renamed.ID
-			renamed.Params = withMember(m.Params, "_meta", meta)
+		if m.meta["progressToken"] != nil {
+			s.token = m.meta["progressToken"]
+			m.meta["progressToken"] = renamed.ID
+			renamed.Params = withMember(m.Params, "_meta", m.meta)
 		}
 		m = &renamed
 	}

@@ -269,7 +269,7 @@ func (f *front) sessionOf(r *http.Request, m *message) (h *httpSession, status i
 		}
 		return h, 0, nil
 	}
-	isModern := metaOf(m.Params)["io.modelcontextprotocol/protocolVersion"] != nil
+	isModern := m.meta["io.modelcontextprotocol/protocolVersion"] != nil
 	if !isModern && m.Method != "initialize" {
 		return nil, http.StatusBadRequest, errNoSession
 	}

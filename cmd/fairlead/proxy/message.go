@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/mount"
@@ -19,6 +20,9 @@ type message struct {
 	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
+
+	meta map[string]json.RawMessage // of the params
+	read *written                   // the result, where it was read with the message
 }
 
 func (m *message) isRequest() bool { return m.Method != "" && m.ID != nil }
@@ -97,12 +101,15 @@ func parseOne(text []byte) (*message, error) {
 	if len(m.ID) > 0 && (m.ID[0] == '{' || m.ID[0] == '[') {
 		return nil, errNoMessage
 	}
+	m.meta = metaOf(m.Params)
 	return m, nil
 }
 
 // encode writes the message on one line, without its end.
-func (m *message) encode() []byte {
-	b := make([]byte, 0, 64+len(m.Method)+len(m.Params)+len(m.Result)+len(m.Error))
+func (m *message) encode() []byte { return m.append(nil) }
+
+func (m *message) append(b []byte) []byte {
+	b = slices.Grow(b, 64+len(m.ID)+len(m.Method)+len(m.Params)+len(m.Result)+len(m.Error))
 	b = append(b, `{"jsonrpc":"2.0"`...)
 	if m.ID != nil {
 		b = appendMember(b, "id", m.ID)
@@ -176,6 +183,9 @@ func cancellation(id json.RawMessage, reason string) *message {
 
 // members are the members of an object, nil where it is none.
 func members(object json.RawMessage) map[string]json.RawMessage {
+	if len(object) == 0 {
+		return nil
+	}
 	all, scanned := scanMembers(object)
 	if !scanned {
 		all = nil

@@ -2,7 +2,10 @@ package proxy
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"math/bits"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -109,12 +112,8 @@ func (s *scan) string() (inside []byte, plain bool) {
 		return nil, false
 	}
 	from, plain := s.at, true
-	for i := from; i < len(s.text); i++ {
-		c := s.text[i]
-		if !special[c] {
-			continue
-		}
-		switch {
+	for i := skipPlain(s.text, from); i < len(s.text); i = skipPlain(s.text, i+1) {
+		switch c := s.text[i]; {
 		case c == '"':
 			s.at = i + 1
 			return s.text[from:i], plain
@@ -128,6 +127,23 @@ func (s *scan) string() (inside []byte, plain bool) {
 	}
 	s.at = -1
 	return nil, false
+}
+
+// skipPlain returns the index of the first byte from i that is not in plain, or the length of the text.
+func skipPlain(text []byte, i int) int {
+	const ones = 0x0101010101010101
+	for ; i+8 <= len(text); i += 8 { // the lowest bit of others is of the first byte that is a control, a quote, a backslash or not ASCII
+		c := binary.LittleEndian.Uint64(text[i:])
+		quote, backslash := c^ones*'"', c^ones*'\\'
+		others := (c | (c-ones*' ')&^c | (quote-ones)&^quote | (backslash-ones)&^backslash) & (ones * utf8.RuneSelf)
+		if others != 0 {
+			return i + bits.TrailingZeros64(others)/8
+		}
+	}
+	for i < len(text) && text[i] >= ' ' && text[i] != '"' && text[i] != '\\' && text[i] < utf8.RuneSelf {
+		i++
+	}
+	return min(i, len(text))
 }
 
 // str takes a string and returns what it stands for.
@@ -144,17 +160,19 @@ func (s *scan) str() (text string) {
 		}
 		return text
 	}
-	b, n := make([]byte, len(inside)), 0
+	var out strings.Builder
+	out.Grow(len(inside))
+	from := 0
 	for i := 0; i < len(inside); i++ {
-		c := inside[i]
-		if c == '\\' {
+		if inside[i] == '\\' {
+			out.Write(inside[from:i])
+			out.WriteByte(unescaped[inside[i+1]])
 			i++
-			c = unescaped[inside[i]]
+			from = i + 1
 		}
-		b[n] = c
-		n++
 	}
-	return string(b[:n])
+	out.Write(inside[from:])
+	return out.String()
 }
 
 // isHex reports whether the text begins with an escape such as u00e9.
@@ -163,20 +181,12 @@ func isHex(text []byte) bool {
 	return len(text) > 4 && text[0] == 'u' && len(bytes.Trim(text[1:5], hex)) == 0
 }
 
-// special are the bytes that a string has not in plain.
-var special = func() (special [256]bool) {
-	for c := range special {
-		special[c] = c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf
-	}
-	return special
-}()
-
 // unescaped are what escapes of one byte stand for.
 var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // scanMessage is decodeMessage for the messages that a scan can read.
 func scanMessage(text []byte) (m *message, ok bool) {
-	s := scan{text: text}
+	s := &scan{text: text}
 	m = new(message)
 	s.object(func(name string) {
 		var to *json.RawMessage
@@ -192,7 +202,14 @@ func scanMessage(text []byte) (m *message, ok bool) {
 		case "params":
 			to = &m.Params
 		case "result":
-			to = &m.Result
+			if to = &m.Result; m.Result == nil && s.next() == '{' {
+				from := *s
+				if m.read = s.result(); m.read != nil {
+					m.Result = s.text[from.at:s.at:s.at]
+					return
+				}
+				*s = from
+			}
 		case "error":
 			to = &m.Error
 		case "jsonrpc":
@@ -224,40 +241,52 @@ var complete = func() map[string]mcp.CallToolResult {
 	return map[string]mcp.CallToolResult{"": {}, "complete": res}
 }()
 
-// scanResult reads a result of texts and of structured content. Any other, such as one with
-// images or of another type, is decoded.
-func scanResult(raw json.RawMessage) (res *mcp.CallToolResult, kind string, ok bool) {
-	s := scan{text: raw}
-	seen := make(map[string]bool, 4)
-	content, meta, structured := []mcp.Content{}, mcp.Meta(nil), any(nil)
-	failed := false
+// scanResult reads a result that is a whole text.
+func scanResult(raw json.RawMessage) *written {
+	s := &scan{text: raw}
+	if w := s.result(); w != nil && s.next() == 0 && s.at == len(raw) {
+		return w
+	}
+	return nil
+}
+
+// result takes a result of texts and of structured content. At any other, such as one with
+// images or of another type, which has to be decoded, it returns nil.
+func (s *scan) result() *written {
+	var seen [5]bool
+	content, meta, structured, kind := []mcp.Content{}, mcp.Meta(nil), any(nil), ""
+	isError, from := false, s.at
 	s.object(func(name string) {
-		failed = failed || seen[name]
-		seen[name] = true
+		i := slices.Index([]string{"content", "isError", "resultType", "structuredContent", "_meta"}, name)
+		if i < 0 || seen[i] { // another one, one in another case, or a second one
+			s.at = -1
+			return
+		}
+		seen[i] = true
+		fine := true
 		switch value := s.next(); name {
 		case "content":
 			s.list('[', ']', func() { content = append(content, s.content()) })
 		case "isError":
-			failed = failed || value != 't' && value != 'f'
-			seen["failed"] = value == 't'
+			isError, fine = value == 't', value == 't' || value == 'f'
 			s.value()
 		case "resultType":
 			kind = s.str()
 		case "structuredContent":
-			failed = json.Unmarshal(s.value(), &structured) != nil || failed
+			fine = json.Unmarshal(s.value(), &structured) == nil
 		case "_meta":
-			failed = value != '{' || json.Unmarshal(s.value(), &meta) != nil || failed
-		default: // another one, or one in another case
-			failed = true
-			s.value()
+			fine = value == '{' && json.Unmarshal(s.value(), &meta) == nil
+		}
+		if !fine {
+			s.at = -1
 		}
 	})
-	template, known := complete[kind]
-	if failed || !known || s.next() != 0 || s.at != len(raw) {
-		return nil, "", false
+	res, known := complete[kind]
+	if s.at < 0 || !known {
+		return nil
 	}
-	template.Content, template.Meta, template.StructuredContent, template.IsError = content, meta, structured, seen["failed"]
-	return &template, kind, true
+	res.Content, res.Meta, res.StructuredContent, res.IsError = content, meta, structured, isError
+	return &written{&res, s.text[from:s.at:s.at], kind}
 }
 
 // content takes a content of type text, and fails at any other.

@@ -14,6 +14,8 @@ import (
 var scanned = map[string]struct{ message, result bool }{
 	`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":[1,-2.5e+3,true,null,"\u00e9\n"]}}`: {message: true},
 	` { "id" : "x" , "result" : { "content" : [ ] } } `:                                              {message: true},
+	`{"id":1,"result": {"content":[{"type":"text","text":"a"}]} ,"jsonrpc":"2.0"}`:                   {message: true},
+	`{"id":1,"result":{"content":[{"type":"text","text":"a"}],"tools":[{}]}}`:                        {message: true},
 	`{"id":1,"result":{},"result":{"content":[]}}`:                                                   {},
 	`{"id":1,"Result":{}}`:             {},
 	`{"id":1,"\u0072esult":{}}`:        {},

@@ -117,6 +117,15 @@ func (s *server) ask(ctx context.Context, method string, params json.RawMessage,
 
 // askOn makes a request of ours on a link. It is known from then on: what waits for a link ends with none.
 func (s *server) askOn(ctx context.Context, l link, method string, params json.RawMessage, about string) (json.RawMessage, error) {
+	m, err := s.exchange(ctx, l, method, params, about)
+	if err != nil {
+		return nil, err
+	}
+	return m.Result, nil
+}
+
+// exchange is askOn, and returns the whole answer.
+func (s *server) exchange(ctx context.Context, l link, method string, params json.RawMessage, about string) (*message, error) {
 	id := s.session.proxy.newID()
 	m := &message{ID: quoted(id), Method: method, Params: params}
 	if method == methodCallTool {
@@ -142,7 +151,7 @@ func (s *server) askOn(ctx context.Context, l link, method string, params json.R
 			return nil, got.err
 		}
 		s.subscriptions.note(m, got.m)
-		return got.m.Result, got.m.err()
+		return got.m, got.m.err()
 	case <-ctx.Done():
 		s.cancel(ctx, l, m)
 		return nil, context.Cause(ctx)

@@ -216,17 +216,16 @@ const (
 
 // note keeps what has to be known of a request later on.
 func (s *session) note(m *message) {
-	meta := metaOf(m.Params)
-	if token := meta["progressToken"]; token != nil && m.isRequest() {
+	if token := m.meta["progressToken"]; token != nil && m.isRequest() {
 		s.tokens.Store(string(token), m.id())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if meta[mcp.MetaKeyProtocolVersion] != nil {
+	if m.meta[mcp.MetaKeyProtocolVersion] != nil {
 		s.meta = map[string]json.RawMessage{}
 		for _, key := range []string{mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities} {
-			if meta[key] != nil {
-				s.meta[key] = meta[key]
+			if m.meta[key] != nil {
+				s.meta[key] = m.meta[key]
 			}
 		}
 	}
@@ -246,7 +245,7 @@ func (s *session) note(m *message) {
 }
 
 func (s *session) forgetToken(m *message) {
-	if token := metaOf(m.Params)["progressToken"]; token != nil {
+	if token := m.meta["progressToken"]; token != nil {
 		s.tokens.CompareAndDelete(string(token), m.id())
 	}
 }
@@ -308,7 +307,7 @@ func (s *session) fromServer(from *server, m *message, about string) {
 		s.out(&message{ID: quoted(id), Method: m.Method, Params: m.Params}, about)
 		return
 	}
-	if meta := metaOf(m.Params); meta[mcp.MetaKeySubscriptionID] != nil {
+	if meta := m.meta; meta[mcp.MetaKeySubscriptionID] != nil {
 		if id, ours := s.origin.Load(string(meta[mcp.MetaKeySubscriptionID])); ours {
 			about = id.(string)
 			meta[mcp.MetaKeySubscriptionID] = json.RawMessage(about)

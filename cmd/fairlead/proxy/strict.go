@@ -22,26 +22,27 @@ var known = []string{"name", "arguments", "_meta", "inputResponses", "requestSta
 // that the question, the approval and the cache cover them. [encodeCall] puts them back.
 const paramsKey = "io.github.fairlead-go/params"
 
-// unambiguous returns an error for params that two readers could take for different calls.
-func unambiguous(params json.RawMessage) error {
+// unambiguous returns the members of params, and an error if two readers could take them for different calls.
+func unambiguous(params json.RawMessage) (map[string]json.RawMessage, error) {
 	if err := mount.Unambiguous(params); err != nil {
-		return err
+		return nil, err
 	}
-	for name := range members(params) {
+	all := members(params)
+	for name := range all {
 		for _, exact := range known {
 			if name != exact && strings.EqualFold(name, exact) {
-				return fmt.Errorf("the member %q can be taken for %q; write it so", name, exact)
+				return nil, fmt.Errorf("the member %q can be taken for %q; write it so", name, exact)
 			}
 		}
 	}
-	return nil
+	return all, nil
 }
 
 func readCall(raw json.RawMessage) (*mcp.CallToolParamsRaw, error) {
-	if err := unambiguous(raw); err != nil {
+	more, err := unambiguous(raw)
+	if err != nil {
 		return nil, err
 	}
-	more := members(raw)
 	responses := members(more["inputResponses"])
 	for _, exact := range known {
 		delete(more, exact)

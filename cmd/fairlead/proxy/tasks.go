@@ -41,11 +41,8 @@ const (
 )
 
 // takesTasks reports whether the client that made a request takes a task as its response.
-func takesTasks(params json.RawMessage) bool {
-	var capabilities struct {
-		Extensions map[string]json.RawMessage `json:"extensions"`
-	}
-	return json.Unmarshal(metaOf(params)[mcp.MetaKeyClientCapabilities], &capabilities) == nil && capabilities.Extensions[extensionTasks] != nil
+func takesTasks(m *message) bool {
+	return members(members(m.meta[mcp.MetaKeyClientCapabilities])["extensions"])[extensionTasks] != nil
 }
 
 // declared returns the result of server/discover with the extension in it.
@@ -100,16 +97,14 @@ func (t *task) result(kind string) json.RawMessage {
 
 // more waits for the input that the call of a task needs, and returns the call with it; nil means that it has ended.
 func (s *session) more(ctx context.Context, u *underWay, m, res *message) *message {
-	if res == nil || textOf(res.Result, "resultType") != "input_required" {
+	s.mu.Lock()
+	t := u.task
+	s.mu.Unlock()
+	if t == nil || res == nil || textOf(res.Result, "resultType") != "input_required" {
 		return nil
 	}
 	asks := members(res.Result)
 	s.mu.Lock()
-	t := u.task
-	if t == nil {
-		s.mu.Unlock()
-		return nil
-	}
 	t.rounds++
 	requests := make(map[string]json.RawMessage) // no key may come twice in a task
 	for key, request := range members(asks["inputRequests"]) {
@@ -124,7 +119,7 @@ func (s *session) more(ctx context.Context, u *underWay, m, res *message) *messa
 		if state := asks["requestState"]; state != nil {
 			params = withMember(params, "requestState", state)
 		}
-		return &message{ID: m.ID, Method: m.Method, Params: params}
+		return &message{ID: m.ID, Method: m.Method, Params: params, meta: m.meta}
 	case <-ctx.Done():
 		return nil
 	}
@@ -187,7 +182,7 @@ func (s *session) aboutTask(m *message) bool {
 		}))
 	case t == nil && len(s.servers) == 1 && !strings.HasPrefix(id, taskPrefix):
 		return false
-	case !takesTasks(m.Params):
+	case !takesTasks(m):
 		s.reply(m.failTo(&jsonrpc.Error{
 			Code: mcp.CodeMissingRequiredClientCapabilities, Message: "proxy: the request does not declare " + extensionTasks,
 			Data: fmt.Appendf(nil, `{"requiredCapabilities":{"extensions":{%q:{}}}}`, extensionTasks),
@@ -264,9 +259,9 @@ func (s *session) learn(raw json.RawMessage) {
 			s.proxy.tracker.Result(call.Scope, call, nil, fmt.Errorf("%s %s", textOf(failure, "message"), failure), trusted)
 			return nil, fmt.Errorf("proxy: the task of the server %q has failed: %.200s", t.of.Name, failure)
 		}
-		res, _, err = readResult(members(raw)["result"])
-		s.proxy.tracker.Result(call.Scope, call, res, err, trusted)
-		return res, err
+		w, err := readResult(members(raw)["result"])
+		s.proxy.tracker.Result(call.Scope, call, w.res, err, trusted)
+		return w.res, err
 	})
 	if s.proxy.trail != nil {
 		end = s.proxy.trail.Record(end).CallTool
