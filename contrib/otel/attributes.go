@@ -76,21 +76,16 @@ func decisions(call middleware.Call, said chain.Record) []attribute.KeyValue {
 	return out
 }
 
-// explain returns a tool's hints and their evidence as text, made once for each tool.
-func (t *Telemetry) explain(tool *middleware.Tool) []attribute.KeyValue {
+// explanation returns a tool's hints and their evidence as text.
+func explanation(tool *middleware.Tool) []attribute.KeyValue {
 	if tool == nil {
 		return nil
-	}
-	if known, ok := t.explained.Get(tool); ok {
-		return known
 	}
 	lines := strings.Split(strings.TrimSpace(tool.Explain()), "\n")
 	for i := range lines {
 		lines[i] = strings.Join(strings.Fields(lines[i]), " ")
 	}
-	words := []attribute.KeyValue{attribute.StringSlice(attrEvidence, lines[1:]), attribute.String(attrSummary, tool.Annotations.Summary())}
-	t.explained.Add(tool, words)
-	return words
+	return []attribute.KeyValue{attribute.StringSlice(attrEvidence, lines[1:]), attribute.String(attrSummary, tool.Annotations.Summary())}
 }
 
 // whys returns the decisions as text, without reasons of servers or the host, which may repeat arguments.

@@ -15,7 +15,6 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	global "go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -44,17 +43,12 @@ type Telemetry struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
 	content    bool
-	explained  *lru.Cache[*middleware.Tool, []attribute.KeyValue] // the hints of tools, as text
 	metrics
 }
-
-// maxExplained is the number of tools with cached explanations.
-const maxExplained = 1024
 
 // New returns a telemetry. It panics if the meter rejects a metric, as no OpenTelemetry provider does.
 func New(o Options) *Telemetry {
 	return &Telemetry{
-		explained:  must(lru.New[*middleware.Tool, []attribute.KeyValue](maxExplained)),
 		tracer:     cmp.Or(o.TracerProvider, global.GetTracerProvider()).Tracer(scope),
 		propagator: cmp.Or(o.Propagator, global.GetTextMapPropagator()),
 		content:    o.Content,
@@ -165,7 +159,7 @@ func (c *wholeCall) ended(ctx context.Context, span trace.Span, call middleware.
 	}
 	fault.on(span)
 	span.SetAttributes(common...)
-	span.SetAttributes(c.explain(said.Tool)...)
+	span.SetAttributes(explanation(said.Tool)...)
 	span.SetAttributes(decisions(call, said)...)
 	if c.content {
 		span.SetAttributes(content(call, res)...)
