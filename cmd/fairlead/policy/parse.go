@@ -22,7 +22,8 @@ const maxFile = 8 << 20
 // Parse reads the text of a policy: JSON, maybe with comments and trailing commas. If anything is not
 // understood, the error lists each fault with its line and key. The name is for explanations.
 func Parse(name string, text []byte) (*Policy, error) {
-	r := &reader{name: name, raw: text}
+	p := &Policy{Name: name}
+	r := &reader{name: name, raw: text, to: p}
 	if len(text) > maxFile {
 		return nil, &Error{name, 1, "", fmt.Sprintf("it has %d bytes, more than %d", len(text), maxFile)}
 	}
@@ -30,8 +31,7 @@ func Parse(name string, text []byte) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Policy{Name: name}
-	r.policy(v, p)
+	r.policy(v)
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -39,7 +39,8 @@ func Parse(name string, text []byte) (*Policy, error) {
 	return p, nil
 }
 
-func (r *reader) policy(v hujson.Value, p *Policy) {
+func (r *reader) policy(v hujson.Value) {
+	p := r.to
 	var schema string
 	var version int
 	r.object(v, "", map[string]field{
@@ -47,18 +48,18 @@ func (r *reader) policy(v hujson.Value, p *Policy) {
 		"version":     r.counted(&version, func(n int) bool { return n > 1 }, "this Fairlead reads version 1"),
 		"trust":       r.texts(&p.Trust),
 		"readOnly":    r.flag(&p.ReadOnly),
-		"rules":       r.each(r.rule(p)),
-		"tools":       r.each(r.tool(p)),
-		"arguments":   r.arguments(p),
-		"permissions": r.each(r.permission(p)),
-		"scopes":      func(v hujson.Value, key string) { p.HasScopes = true; r.list(v, key, r.scope(p)) },
-		"approvals":   r.approvals(p),
-		"limits":      r.limits(&p.Limits),
+		"rules":       r.each(r.rule),
+		"tools":       r.each(r.tool),
+		"arguments":   r.arguments,
+		"permissions": r.each(r.permission),
+		"scopes":      func(v hujson.Value, key string) { p.HasScopes = true; r.list(v, key, r.scope) },
+		"approvals":   r.approvals,
+		"limits":      r.limits,
 		"timeout":     r.fields(map[string]field{"default": r.duration(&p.Timeout.Default), "cap": r.duration(&p.Timeout.Cap)}),
 		"retry":       r.fields(map[string]field{"attempts": r.count(&p.Retry.Attempts)}),
-		"cache":       r.lifetimes(&p.Cache),
-		"budget":      r.budget(p),
-		"flow":        r.flow(p),
+		"cache":       r.lifetimes,
+		"budget":      r.budget,
+		"flow":        r.flow,
 		"output": r.fields(map[string]field{"limit": r.counted(&p.OutputLimit, func(n int) bool { return n < leastOutput },
 			"it has to be at least %d, so that something can be said", leastOutput)}),
 		"lock":  r.text(&p.Lock),
@@ -92,73 +93,67 @@ func (r *reader) pattern(to *Pattern) field {
 	}
 }
 
-func (r *reader) rule(p *Policy) field {
-	return func(v hujson.Value, key string) {
-		before, rule, verdict := len(r.faults), Rule{Line: r.line(v.StartOffset)}, ""
-		r.object(v, key, map[string]field{
-			"tool": r.pattern(&rule.Tool), "decide": r.text(&verdict, verdicts[1:]...), "reason": r.text(&rule.Reason),
-		})
-		if len(r.faults) == before && (rule.Tool.written == "" || verdict == "") {
-			r.faultf(v, key, `it needs "tool" and "decide"`)
-		}
-		rule.Verdict = Verdict(slices.Index(verdicts, verdict))
-		p.Rules = append(p.Rules, rule)
+func (r *reader) rule(v hujson.Value, key string) {
+	before, rule, verdict := len(r.faults), Rule{Line: r.line(v.StartOffset)}, ""
+	r.object(v, key, map[string]field{
+		"tool": r.pattern(&rule.Tool), "decide": r.text(&verdict, verdicts[1:]...), "reason": r.text(&rule.Reason),
+	})
+	if len(r.faults) == before && (rule.Tool.written == "" || verdict == "") {
+		r.faultf(v, key, `it needs "tool" and "decide"`)
 	}
+	rule.Verdict = Verdict(slices.Index(verdicts, verdict))
+	r.to.Rules = append(r.to.Rules, rule)
 }
 
-func (r *reader) tool(p *Policy) field {
-	return func(v hujson.Value, key string) {
-		before, o := len(r.faults), Override{Line: r.line(v.StartOffset)}
-		var class, level, fresh string
-		a := &o.Annotations
-		r.object(v, key, map[string]field{
-			"tool": r.pattern(&o.Tool), "class": r.text(&class, "safe", "moderate", "dangerous"),
-			"idempotent": r.hint(&a.Idempotent), "openWorld": r.hint(&a.OpenWorld), "auditRequired": r.hint(&a.AuditRequired),
-			"freshness": r.text(&fresh, "stable", "shared", "volatile"), "secret": r.hint(&a.Secret),
-			"securityLevel": r.text(&level, "public", "internal", "restricted"), "usually": r.duration(&a.EstimatedDuration),
-		})
-		a.SecurityLevel, a.Freshness = annotation.SecurityLevel(level), annotation.Freshness(fresh)
-		switch class {
-		case "safe":
-			a.ReadOnly, a.Destructive, a.RequiresConfirmation = annotation.Yes, annotation.No, annotation.No
-		case "moderate":
-			a.ReadOnly, a.Destructive, a.RequiresConfirmation = annotation.No, annotation.No, annotation.No
-		case "dangerous":
-			a.ReadOnly, a.Destructive = annotation.No, annotation.Yes
-		}
-		if len(r.faults) > before {
-			return
-		}
-		if o.Tool.written == "" {
-			r.faultf(v, key, `it needs "tool"`)
-		}
-		if err := a.Validate(); err != nil {
-			r.faultf(v, key, "%v", err)
-		}
-		p.Tools = append(p.Tools, o)
+func (r *reader) tool(v hujson.Value, key string) {
+	before, o := len(r.faults), Override{Line: r.line(v.StartOffset)}
+	var class, level, fresh string
+	a := &o.Annotations
+	r.object(v, key, map[string]field{
+		"tool": r.pattern(&o.Tool), "class": r.text(&class, "safe", "moderate", "dangerous"),
+		"idempotent": r.hint(&a.Idempotent), "openWorld": r.hint(&a.OpenWorld), "auditRequired": r.hint(&a.AuditRequired),
+		"freshness": r.text(&fresh, "stable", "shared", "volatile"), "secret": r.hint(&a.Secret),
+		"securityLevel": r.text(&level, "public", "internal", "restricted"), "usually": r.duration(&a.EstimatedDuration),
+	})
+	a.SecurityLevel, a.Freshness = annotation.SecurityLevel(level), annotation.Freshness(fresh)
+	switch class {
+	case "safe":
+		a.ReadOnly, a.Destructive, a.RequiresConfirmation = annotation.Yes, annotation.No, annotation.No
+	case "moderate":
+		a.ReadOnly, a.Destructive, a.RequiresConfirmation = annotation.No, annotation.No, annotation.No
+	case "dangerous":
+		a.ReadOnly, a.Destructive = annotation.No, annotation.Yes
 	}
+	if len(r.faults) > before {
+		return
+	}
+	if o.Tool.written == "" {
+		r.faultf(v, key, `it needs "tool"`)
+	}
+	if err := a.Validate(); err != nil {
+		r.faultf(v, key, "%v", err)
+	}
+	r.to.Tools = append(r.to.Tools, o)
 }
 
 // lifetimes reads what is cached: "on", "off" or a time, by pattern.
-func (r *reader) lifetimes(to *[]Lifetime) field {
-	return func(v hujson.Value, key string) {
-		r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
-			tool, err := ParsePattern(name)
-			if err != nil {
-				r.faultf(m.Name, key, "%v", err)
-				return
-			}
-			l := Lifetime{Tool: tool}
-			switch s, ok := m.Value.Value.(hujson.Literal); {
-			case ok && s.String() == "off":
-			case ok && s.String() == "on":
-				l.Time = -1
-			default:
-				r.duration(&l.Time)(m.Value, key)
-			}
-			*to = append(*to, l)
-		})
-	}
+func (r *reader) lifetimes(v hujson.Value, key string) {
+	r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
+		tool, err := ParsePattern(name)
+		if err != nil {
+			r.faultf(m.Name, key, "%v", err)
+			return
+		}
+		l := Lifetime{Tool: tool}
+		switch s, ok := m.Value.Value.(hujson.Literal); {
+		case ok && s.String() == "off":
+		case ok && s.String() == "on":
+			l.Time = -1
+		default:
+			r.duration(&l.Time)(m.Value, key)
+		}
+		r.to.Cache = append(r.to.Cache, l)
+	})
 }
 
 func (r *reader) hint(to *annotation.Hint) field {
@@ -177,89 +172,80 @@ func (r *reader) hint(to *annotation.Hint) field {
 // permission is the form of what a tool may need, without the wildcards of scopes.
 var permission = regexp.MustCompile(`^[A-Za-z0-9_:/-]+(\.[A-Za-z0-9_:/-]+)*$`)
 
-func (r *reader) permission(p *Policy) field {
-	return func(v hujson.Value, key string) {
-		before, one := len(r.faults), Permission{}
-		r.object(v, key, map[string]field{"tool": r.pattern(&one.Tool), "permission": r.text(&one.Permission)})
-		if len(r.faults) > before {
-			return
-		}
-		if !permission.MatchString(one.Permission) || len(one.Permission) > 200 || strings.HasSuffix(one.Permission, ".all") || one.Tool.written == "" {
-			r.faultf(v, key, `it needs "tool", and a "permission" such as "customers.read"`)
-		}
-		p.Permissions = append(p.Permissions, one)
+func (r *reader) permission(v hujson.Value, key string) {
+	before, one := len(r.faults), Permission{}
+	r.object(v, key, map[string]field{"tool": r.pattern(&one.Tool), "permission": r.text(&one.Permission)})
+	if len(r.faults) > before {
+		return
 	}
+	if !permission.MatchString(one.Permission) || len(one.Permission) > 200 || strings.HasSuffix(one.Permission, ".all") || one.Tool.written == "" {
+		r.faultf(v, key, `it needs "tool", and a "permission" such as "customers.read"`)
+	}
+	r.to.Permissions = append(r.to.Permissions, one)
 }
 
-func (r *reader) scope(p *Policy) field {
-	return func(v hujson.Value, key string) {
-		var s catalog.Scope
-		if _, isObject := v.Value.(*hujson.Object); isObject {
-			var level string
-			r.object(v, key, map[string]field{"permission": r.text(&s.Permission), "upTo": r.text(&level, "public", "internal", "restricted")})
-			s.Ceiling = annotation.SecurityLevel(level)
-		} else {
-			r.text(&s.Permission)(v, key)
-		}
-		if s.Permission == "" {
-			return
-		}
-		if _, err := new(catalog.Catalog).View(s); err != nil {
-			r.faultf(v, key, "%s", strings.TrimPrefix(err.Error(), "catalog: the scopes of a view: "))
-		}
-		p.Scopes = append(p.Scopes, s)
+func (r *reader) scope(v hujson.Value, key string) {
+	var s catalog.Scope
+	if _, isObject := v.Value.(*hujson.Object); isObject {
+		var level string
+		r.object(v, key, map[string]field{"permission": r.text(&s.Permission), "upTo": r.text(&level, "public", "internal", "restricted")})
+		s.Ceiling = annotation.SecurityLevel(level)
+	} else {
+		r.text(&s.Permission)(v, key)
 	}
+	if s.Permission == "" {
+		return
+	}
+	if _, err := new(catalog.Catalog).View(s); err != nil {
+		r.faultf(v, key, "%s", strings.TrimPrefix(err.Error(), "catalog: the scopes of a view: "))
+	}
+	r.to.Scopes = append(r.to.Scopes, s)
 }
 
-func (r *reader) limits(o *ratelimit.Options) field {
-	return func(v hujson.Value, key string) {
-		r.object(v, key, map[string]field{
-			"perMinute": r.amount(&o.PerMinute), "burst": r.count(&o.Burst), "maxWait": r.duration(&o.MaxWait),
-			"servers": func(v hujson.Value, key string) {
-				o.Servers = make(map[string]ratelimit.Limit)
-				r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
-					var l ratelimit.Limit
-					r.object(m.Value, key, map[string]field{"perMinute": r.amount(&l.PerMinute), "burst": r.count(&l.Burst)})
-					if l.PerMinute == 0 {
-						r.faultf(m.Value, key, `it needs "perMinute"`)
-					}
-					o.Servers[name] = l
-				})
-			},
-		})
-		if o.Burst > 0 && o.PerMinute == 0 {
-			r.faultf(v, key, `"burst" belongs to "perMinute"`)
-		}
-	}
-}
-
-func (r *reader) budget(p *Policy) field {
-	return func(v hujson.Value, key string) {
-		b := new(budget.Options)
-		r.object(v, key, map[string]field{
-			"calls": r.count(&b.Session.Calls), "cost": r.amount(&b.Session.Cost), "time": r.duration(&b.Session.Time),
-			"idle": r.duration(&b.Idle), "pause": r.duration(&b.Pause),
-			"repeats": r.counted(&b.Repeats, func(n int) bool { return n > mostRepeats }, "it may be %d at most", mostRepeats),
-		})
-		p.Budget = b
-	}
-}
-
-func (r *reader) flow(p *Policy) field {
-	return func(v hujson.Value, key string) {
-		var off []string
-		r.object(v, key, map[string]field{
-			"trusted": r.each(func(v hujson.Value, key string) {
-				var trusted Pattern
-				if r.pattern(&trusted)(v, key); trusted.written != "" {
-					p.Trusted = append(p.Trusted, trusted)
+func (r *reader) limits(v hujson.Value, key string) {
+	o := &r.to.Limits
+	r.object(v, key, map[string]field{
+		"perMinute": r.amount(&o.PerMinute), "burst": r.count(&o.Burst), "maxWait": r.duration(&o.MaxWait),
+		"servers": func(v hujson.Value, key string) {
+			o.Servers = make(map[string]ratelimit.Limit)
+			r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
+				var l ratelimit.Limit
+				r.object(m.Value, key, map[string]field{"perMinute": r.amount(&l.PerMinute), "burst": r.count(&l.Burst)})
+				if l.PerMinute == 0 {
+					r.faultf(m.Value, key, `it needs "perMinute"`)
 				}
-			}),
-			"off": r.texts(&off, string(flow.UntrustedValue), string(flow.UnknownAddress), string(flow.SensitiveOut), string(flow.Instructed)),
-		})
-		for _, rule := range off {
-			p.FlowOff = append(p.FlowOff, flow.Rule(rule))
-		}
+				o.Servers[name] = l
+			})
+		},
+	})
+	if o.Burst > 0 && o.PerMinute == 0 {
+		r.faultf(v, key, `"burst" belongs to "perMinute"`)
+	}
+}
+
+func (r *reader) budget(v hujson.Value, key string) {
+	b := new(budget.Options)
+	r.object(v, key, map[string]field{
+		"calls": r.count(&b.Session.Calls), "cost": r.amount(&b.Session.Cost), "time": r.duration(&b.Session.Time),
+		"idle": r.duration(&b.Idle), "pause": r.duration(&b.Pause),
+		"repeats": r.counted(&b.Repeats, func(n int) bool { return n > mostRepeats }, "it may be %d at most", mostRepeats),
+	})
+	r.to.Budget = b
+}
+
+func (r *reader) flow(v hujson.Value, key string) {
+	var off []string
+	r.object(v, key, map[string]field{
+		"trusted": r.each(func(v hujson.Value, key string) {
+			var trusted Pattern
+			if r.pattern(&trusted)(v, key); trusted.written != "" {
+				r.to.Trusted = append(r.to.Trusted, trusted)
+			}
+		}),
+		"off": r.texts(&off, string(flow.UntrustedValue), string(flow.UnknownAddress), string(flow.SensitiveOut), string(flow.Instructed)),
+	})
+	for _, rule := range off {
+		r.to.FlowOff = append(r.to.FlowOff, flow.Rule(rule))
 	}
 }
 
@@ -316,12 +302,10 @@ const lookEvery = time.Second
 
 var approvers = []string{"elicit", "web", "terminal", "deny"}
 
-func (r *reader) by(to *[]string) field {
-	return func(v hujson.Value, key string) {
-		r.texts(to, approvers...)(v, key)
-		if err := CheckApprovers(*to); err != nil {
-			r.faultf(v, key, "%v", err)
-		}
+func (r *reader) by(v hujson.Value, key string) {
+	r.texts(&r.to.By, approvers...)(v, key)
+	if err := CheckApprovers(r.to.By); err != nil {
+		r.faultf(v, key, "%v", err)
 	}
 }
 
@@ -343,25 +327,23 @@ func CheckApprovers(by []string) error {
 var oneTool = regexp.MustCompile(`^[^/]+/[A-Za-z0-9_.-]{1,128}$`)
 
 // arguments reads for each tool a rule over its arguments, or a list of rules: the strictest counts.
-func (r *reader) arguments(p *Policy) field {
-	return func(v hujson.Value, key string) {
-		p.Arguments = make(preflight.Rules)
-		r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
-			var rules []preflight.Rule
-			read := r.argumentRule(&rules)
-			if _, isList := m.Value.Value.(*hujson.Array); isList {
-				read = r.each(read)
-			}
-			switch read(m.Value, key); {
-			case !oneTool.MatchString(name):
-				r.faultf(m.Name, key, `it names no tool; write "server/tool", such as "github/issue_write"`)
-			case len(rules) == 0:
-				r.faultf(m.Value, key, "it needs a rule")
-			default:
-				p.Arguments[name] = preflight.Strictest(rules...)
-			}
-		})
-	}
+func (r *reader) arguments(v hujson.Value, key string) {
+	r.to.Arguments = make(preflight.Rules)
+	r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
+		var rules []preflight.Rule
+		read := r.argumentRule(&rules)
+		if _, isList := m.Value.Value.(*hujson.Array); isList {
+			read = r.each(read)
+		}
+		switch read(m.Value, key); {
+		case !oneTool.MatchString(name):
+			r.faultf(m.Name, key, `it names no tool; write "server/tool", such as "github/issue_write"`)
+		case len(rules) == 0:
+			r.faultf(m.Value, key, "it needs a rule")
+		default:
+			r.to.Arguments[name] = preflight.Strictest(rules...)
+		}
+	})
 }
 
 // argumentRule reads {"when": {"method": ["get"]}, "class": "safe"}.

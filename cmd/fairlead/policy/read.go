@@ -39,6 +39,7 @@ func (e *Error) Error() string {
 type reader struct {
 	name   string
 	raw    []byte
+	to     *Policy // what is read so far
 	faults []error
 
 	offset, breaks int // how many line breaks stand before what was asked for last
