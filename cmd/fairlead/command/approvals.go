@@ -74,11 +74,11 @@ func (o *proxyFlags) stores(cmd *cobra.Command, args []string, do func(approvals
 			return err
 		}
 		if o.approvals != "" {
-			kept, closeKept, err := o.openApprovals(cmd.Context(), servers, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), nil)
+			kept, err := o.openApprovals(cmd.Context(), servers, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
 			if err != nil {
 				return err
 			}
-			defer closeKept()
+			defer kept.Close()
 			_, err = do(kept)
 			return err
 		}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -83,24 +81,18 @@ server, the tool has only its name and --description; with one, what the server 
 				return c.AddTools(known.Server(), nothing, &mcp.Tool{Name: known.Tool(), Description: description, InputSchema: map[string]any{"type": "object"}})
 			}
 			if len(args) > 1 {
-				one := serverNames{name: known.Server()}
+				one := serverFlags{serverNames: serverNames{name: known.Server()}, wait: listPatience}
 				targets, err := one.targets(args[1:], cmd.ArgsLenAtDash()-1)
 				if err != nil {
 					return err
 				}
-				ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
-				defer cancel()
-				client := mcp.NewClient(&mcp.Implementation{Name: "fairlead", Version: "0"}, nil)
-				server, err := dial.Connect(ctx, client, targets[0])
+				all, err := one.connect(cmd.Context(), targets, nil)
 				if err != nil {
-					return unreachable(err)
+					return err
 				}
-				defer func() { _ = server.Session.Close() }() // the answer is there
+				defer all.close()
 				add = func(c *catalog.Catalog) error {
-					if err := c.Add(ctx, known.Server(), server.Session); err != nil {
-						return unreachable(server.Explain(err))
-					}
-					return nil
+					return c.Add(cmd.Context(), known.Server(), all.asked[0].server.Session)
 				}
 			}
 			looked, err := offline(p)
@@ -118,13 +110,6 @@ server, the tool has only its name and --description; with one, what the server 
 	cmd.Flags().StringVar(&tool, "tool", "", "the tool, as `SERVER/TOOL`")
 	cmd.Flags().StringVar(&description, "description", "", "the tool's description, if no server is given")
 	return cmd
-}
-
-func unreachable(err error) error {
-	if errors.Is(err, dial.ErrUsage) {
-		return err
-	}
-	return &exitError{exitUnreachable, err}
 }
 
 func policySchemaCommand() *cobra.Command {

@@ -16,7 +16,6 @@ import (
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
@@ -126,8 +125,8 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		p.Scopes = append(p.Scopes, catalog.Scope{Permission: s})
 	}
 	if name := o.file(o.lock, decided.Lock); name != "" {
-		if p.Lock, err = pins.Load(name); err != nil {
-			return fmt.Errorf("--lock: %w; make one with fairlead lock accept", err)
+		if p.Lock, err = loadLock(name); err != nil {
+			return err
 		}
 	}
 	if name := o.file(o.audit, decided.Audit); name != "" {
@@ -167,6 +166,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return fmt.Errorf("--access: %w", err)
 	}
+	var shared *redis.Store
 	switch {
 	case o.store != "" && !isRedis(o.store):
 		var file *approvals.File
@@ -175,31 +175,33 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
 		waiting.Store = file
-		p.Share = func(_ *cache.Options, _ *ratelimit.Options, ask *hitl.Options) { ask.Store = file }
 	case o.store != "":
-		var store *redis.Store
-		if store, err = o.openStore(cmd.Context(), p.Servers, log); err != nil {
+		if shared, err = o.openStore(cmd.Context(), p.Servers, log); err != nil {
 			return fmt.Errorf("--store: %w", err)
 		}
-		defer func() { err = errors.Join(err, store.Close()) }()
-		p.Share = func(c *cache.Options, limit *ratelimit.Options, ask *hitl.Options) {
-			c.Remote = store.Cache()
-			limit.Shared, limit.Replicas = store.Limiter(), o.replicas
-			ask.Store = waiting.Store
-		}
-		waiting.Board, waiting.Store = store.Board(), store.Approvals()
-	case o.approvals != "":
-		p.Share = func(_ *cache.Options, _ *ratelimit.Options, ask *hitl.Options) { ask.Store = waiting.Store }
+		defer func() { err = errors.Join(err, shared.Close()) }()
+		waiting.Board, waiting.Store = shared.Board(), shared.Approvals()
 	default:
 		waiting.Store = approvals.NewMemory()
-		p.Share = inMemory(waiting.Store, log)
 	}
-	kept, closeKept, err := o.openApprovals(cmd.Context(), p.Servers, log, waiting.Store)
-	if err != nil {
-		return err
+	if o.approvals != "" {
+		kept, err := o.openApprovals(cmd.Context(), p.Servers, log)
+		if err != nil {
+			return err
+		}
+		defer kept.Close()
+		waiting.Store = kept
 	}
-	defer closeKept()
-	waiting.Store = kept
+	p.Share = func(c *cache.Options, limit *ratelimit.Options, ask *hitl.Options) {
+		if shared != nil {
+			c.Remote = shared.Cache()
+			limit.Shared, limit.Replicas = shared.Limiter(), o.replicas
+		}
+		if ask.Store = waiting.Store; o.store == "" && o.approvals == "" && ask.Remember == hitl.Always {
+			log.Warn("policy: without --store nothing is remembered for always, since it would end with this process; for the session it is")
+			ask.Remember = hitl.Session
+		}
+	}
 	ways, err := o.ways(log)
 	if err != nil {
 		return err

@@ -51,8 +51,11 @@ type serverFlags struct {
 func (f *serverFlags) register(cmd *cobra.Command) {
 	f.serverNames.register(cmd)
 	cmd.Flags().BoolVar(&f.trust, "trust", false, "trust the annotations that servers declare, also where they lower a class")
-	cmd.Flags().DurationVar(&f.wait, "timeout", 2*time.Minute, "how long a server may take to start and to list its tools")
+	cmd.Flags().DurationVar(&f.wait, "timeout", listPatience, "how long a server may take to start and to list its tools")
 }
+
+// listPatience is how long a server may take to start and to list its tools, by default.
+const listPatience = 2 * time.Minute
 
 func must(err error) {
 	if err != nil {

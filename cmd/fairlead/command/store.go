@@ -13,13 +13,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/contrib/postgres"
 	"github.com/fairlead-go/fairlead/contrib/redis"
-	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/redis/go-redis/v9/logging"
 )
 
@@ -124,32 +121,18 @@ func (o *proxyFlags) openStore(ctx context.Context, servers []proxy.Server, log 
 	return redis.Open(ctx, o.store, options)
 }
 
-// openApprovals connects to the PostgreSQL of --approvals, where these servers have a schema. Without the flag it
-// returns the other store.
-func (o *proxyFlags) openApprovals(ctx context.Context, servers []proxy.Server, log *slog.Logger, other approvals.Store) (approvals.Store, func(), error) {
-	if o.approvals == "" {
-		return other, func() {}, nil
-	}
+// openApprovals connects to the PostgreSQL of --approvals, where these servers have a schema.
+func (o *proxyFlags) openApprovals(ctx context.Context, servers []proxy.Server, log *slog.Logger) (*postgres.Store, error) {
 	if o.store != "" && !isRedis(o.store) {
-		return nil, nil, errors.New("--approvals: the folder of --store keeps approvals already; leave one of the two out")
+		return nil, errors.New("--approvals: the folder of --store keeps approvals already; leave one of the two out")
 	}
 	name, err := serversName(servers)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	store, err := postgres.Open(ctx, o.approvals, postgres.Options{Schema: "fairlead_" + name, Logger: log})
 	if err != nil {
-		return nil, nil, fmt.Errorf("--approvals: %w", err)
+		return nil, fmt.Errorf("--approvals: %w", err)
 	}
-	return store, store.Close, nil
-}
-
-// inMemory keeps approvals in a store that ends with the process.
-func inMemory(store approvals.Store, log *slog.Logger) func(*cache.Options, *ratelimit.Options, *hitl.Options) {
-	return func(_ *cache.Options, _ *ratelimit.Options, ask *hitl.Options) {
-		if ask.Store = store; ask.Remember == hitl.Always {
-			log.Warn("policy: without --store nothing is remembered for always, since it would end with this process; for the session it is")
-			ask.Remember = hitl.Session
-		}
-	}
+	return store, nil
 }
