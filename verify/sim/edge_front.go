@@ -106,7 +106,7 @@ func (w *edges) buildProxy(t *testing.T) {
 // share gives the chain stores that lose answers, or are away.
 func (w *edges) share(c *cache.Options, _ *ratelimit.Options, h *hitl.Options) {
 	if w.settings.store != well {
-		h.Store, c.Remote = w.engine, (*lossyMemory)(w.engine)
+		h.Store, c.Remote = w.engine, lossyMemory{w.engine}
 	}
 }
 

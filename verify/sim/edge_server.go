@@ -57,12 +57,13 @@ func (b *backend) nameOf(tool string) string {
 type link struct {
 	*wire // for its own messages, and over lines for all
 
+	session string // its name over HTTP: the place among the links
 	client  string // that was introduced
 	listens bool   // to the server's own messages
 }
 
 func (b *backend) newLink(w *wire) *link {
-	l := &link{wire: w}
+	l := &link{wire: w, session: strconv.Itoa(len(b.links))}
 	b.links = append(b.links, l)
 	return l
 }
@@ -125,7 +126,7 @@ func (b *backend) RoundTrip(req *http.Request) (*http.Response, error) {
 	case reply == nil:
 		return respond(http.StatusAccepted, http.NoBody)
 	}
-	return respond(http.StatusOK, io.NopCloser(bytes.NewReader(reply)), "Content-Type", "application/json", headerSession, b.sessionOf(l))
+	return respond(http.StatusOK, io.NopCloser(bytes.NewReader(reply)), "Content-Type", "application/json", headerSession, l.session)
 }
 
 // linkOf finds the connection of a request by the session that it names.
@@ -137,17 +138,6 @@ func (b *backend) linkOf(req *http.Request) *link {
 		return nil
 	}
 	return b.links[n]
-}
-
-func (b *backend) sessionOf(l *link) string {
-	b.w.mu.Lock()
-	defer b.w.mu.Unlock()
-	for n := range b.links {
-		if b.links[n] == l {
-			return strconv.Itoa(n)
-		}
-	}
-	return ""
 }
 
 var errDied = errors.New("sim: the server died")

@@ -116,7 +116,6 @@ func (w *scenario) assemble(t *testing.T) {
 	}
 	if s.shown {
 		outermost.Output = output.New(output.Options{Limit: shownLimit})
-		outermost.Outermost = append([]middleware.Middleware{}, outermost.Outermost...)
 		outermost.Output = chain.New(outermost.Output, wrap(w.atEdge)).Then
 	}
 	w.caller = w.nest(outer, inner, w.tools)
@@ -149,10 +148,7 @@ func (w *scenario) nest(outer, inner chain.Standard, executor guarding) middlewa
 }
 
 func (w *scenario) memory() cache.Options {
-	o := cache.Options{TTL: ttl, Store: cache.NewStore(cache.StoreOptions{Entries: 8000})}
-	if w.settings.remembered {
-		o.Idempotent = true
-	}
+	o := cache.Options{TTL: ttl, Store: cache.NewStore(cache.StoreOptions{Entries: 8000}), Idempotent: w.settings.remembered}
 	if w.settings.entities {
 		o.Entities = make(map[string][]string)
 		for _, tool := range naming {

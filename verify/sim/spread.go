@@ -119,7 +119,7 @@ func (s *spread) play(t *testing.T) {
 }
 
 func (s *spread) replica() middleware.ToolCaller {
-	o := cache.Options{Remote: (*lossyMemory)(s.engine)}
+	o := cache.Options{Remote: lossyMemory{s.engine}}
 	if s.names {
 		o.Entities = world.ItemEntities
 	}
@@ -131,7 +131,7 @@ func (s *spread) replica() middleware.ToolCaller {
 		Confirm: hitl.New(hitl.ConfirmerFunc(decide), hitl.Options{Store: s.engine}),
 		Cache:   cache.New(o),
 		RateLimit: ratelimit.New(ratelimit.Options{
-			PerMinute: spreadPerMin, Burst: spreadBurst, Shared: (*lossyLimiter)(s.engine), Replicas: spreadReplicas,
+			PerMinute: spreadPerMin, Burst: spreadBurst, Shared: lossyLimiter{s.engine}, Replicas: spreadReplicas,
 		}),
 	}.Then(world.Guard(middleware.ToolCallerFunc(s.execute)))
 }
@@ -264,67 +264,62 @@ func (e *engine) Advance(ctx context.Context, id string, change approvals.Change
 	return e.do(ctx, func() error { return e.Store.Advance(ctx, id, change) })
 }
 
-type lossyMemory engine
+type lossyMemory struct{ *engine }
 
-func (m *lossyMemory) Look(ctx context.Context, q cache.Question) (found cache.Found, err error) {
-	e := (*engine)(m)
-	err = e.do(ctx, func() (err error) {
-		if !e.believed(time.Now()) {
+func (m lossyMemory) Look(ctx context.Context, q cache.Question) (found cache.Found, err error) {
+	err = m.do(ctx, func() (err error) {
+		if !m.believed(time.Now()) {
 			return nil
 		}
-		found, err = e.memory.Look(ctx, q)
+		found, err = m.memory.Look(ctx, q)
 		return err
 	})
 	if err != nil { // another caller takes over the lead that was lost
-		e.memory.Drop(ctx, q, found.Ticket)
+		m.memory.Drop(ctx, q, found.Ticket)
 		return cache.Found{}, err
 	}
 	return found, nil
 }
 
-func (m *lossyMemory) Keep(ctx context.Context, q cache.Question, ticket string, value []byte, ttl time.Duration) error {
-	e := (*engine)(m)
-	err := e.do(ctx, func() error { return e.memory.Keep(ctx, q, ticket, value, ttl) })
+func (m lossyMemory) Keep(ctx context.Context, q cache.Question, ticket string, value []byte, ttl time.Duration) error {
+	err := m.do(ctx, func() error { return m.memory.Keep(ctx, q, ticket, value, ttl) })
 	if err != nil {
-		e.memory.Drop(ctx, q, ticket)
+		m.memory.Drop(ctx, q, ticket)
 	}
 	return err
 }
 
-func (m *lossyMemory) Drop(ctx context.Context, q cache.Question, ticket string) {
+func (m lossyMemory) Drop(ctx context.Context, q cache.Question, ticket string) {
 	m.memory.Drop(ctx, q, ticket)
 }
 
-func (m *lossyMemory) Begin(ctx context.Context, w cache.Write) error {
-	e := (*engine)(m)
-	return e.do(ctx, func() error { return e.memory.Begin(ctx, w) })
+func (m lossyMemory) Begin(ctx context.Context, w cache.Write) error {
+	return m.do(ctx, func() error { return m.memory.Begin(ctx, w) })
 }
 
 // End owes what it cannot send, and serves no cached result until then.
-func (m *lossyMemory) End(ctx context.Context, w cache.Write) (ticket string, err error) {
-	e := (*engine)(m)
-	e.mu.Lock()
-	e.owed = append(e.owed, w)
-	e.mu.Unlock()
-	err = e.do(ctx, func() (err error) {
-		ticket, err = e.memory.End(ctx, w)
+func (m lossyMemory) End(ctx context.Context, w cache.Write) (ticket string, err error) {
+	m.mu.Lock()
+	m.owed = append(m.owed, w)
+	m.mu.Unlock()
+	err = m.do(ctx, func() (err error) {
+		ticket, err = m.memory.End(ctx, w)
 		return err
 	})
-	if !e.away.has(time.Now()) {
-		e.pay()
+	if !m.away.has(time.Now()) {
+		m.pay()
 	}
 	return ticket, err
 }
 
-type lossyLimiter engine
+type lossyLimiter struct{ *engine }
 
-func (l *lossyLimiter) Take(ctx context.Context, w ratelimit.Waiter) (wait time.Duration, err error) {
-	e := (*engine)(l)
-	err = e.do(ctx, func() (err error) {
-		wait, err = e.limiter.Take(ctx, w)
+func (l lossyLimiter) Take(ctx context.Context, w ratelimit.Waiter) (wait time.Duration, err error) {
+	err = l.do(ctx, func() (err error) {
+		wait, err = l.limiter.Take(ctx, w)
 		return err
 	})
 	return wait, err
 }
 
-func (l *lossyLimiter) Leave(ctx context.Context, w ratelimit.Waiter) { l.limiter.Leave(ctx, w) }
+func (l lossyLimiter) Leave(ctx context.Context, w ratelimit.Waiter) { l.limiter.Leave(ctx, w) }
