@@ -3,7 +3,6 @@ package sqlprobe
 import (
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/pingcap/tidb/pkg/parser"
@@ -62,18 +61,13 @@ func myComments(text string) string {
 	}
 }
 
-// myParsers reuses parsers, which take memory and cannot be shared.
-var myParsers = sync.Pool{New: func() any { return parser.New() }}
-
 func myParse(text string) (stmts []ast.StmtNode, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			stmts, err = nil, fmt.Errorf("the parser broke down: %v", r)
 		}
 	}()
-	p := myParsers.Get().(*parser.Parser)
-	stmts, _, err = p.Parse(text, "", "")
-	myParsers.Put(p) // not after a panic
+	stmts, _, err = parser.New().Parse(text, "", "")
 	return stmts, err
 }
 
@@ -121,7 +115,7 @@ func myPart(n ast.Node) string {
 		}
 	case *ast.FuncCallExpr:
 		if n.Schema.L != "" || !myFunctions[n.FnName.L] {
-			return "the function " + shown(n.FnName.O)
+			return fmt.Sprintf("the function %.60q", n.FnName.O)
 		}
 	}
 	return ""

@@ -107,7 +107,7 @@ func pgFunction(call *pg.FuncCall) string {
 		path = path[1:]
 	}
 	if len(path) != 1 || !pgFunctions[path[0]] {
-		return "the function " + shown(strings.Join(path, "."))
+		return fmt.Sprintf("the function %.60q", strings.Join(path, "."))
 	}
 	return ""
 }

@@ -12,7 +12,6 @@ package sqlprobe
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -28,16 +27,10 @@ const (
 	maxParts = 1000
 )
 
-func reads(why string) preflight.Verdict {
-	return preflight.Verdict{Annotations: annotation.ReadOnly(), Why: why}
-}
+var reads, adds, destroys = verdict(annotation.ReadOnly), verdict(annotation.Write), verdict(annotation.Destructive)
 
-func adds(why string) preflight.Verdict {
-	return preflight.Verdict{Annotations: annotation.Write(), Why: why}
-}
-
-func destroys(why string) preflight.Verdict {
-	return preflight.Verdict{Annotations: annotation.Destructive(), Why: why}
+func verdict(of func() annotation.Annotations) func(why string) preflight.Verdict {
+	return func(why string) preflight.Verdict { return preflight.Verdict{Annotations: of(), Why: why} }
 }
 
 // only returns the one statement of a text, or why there is not one that can be judged.
@@ -48,7 +41,7 @@ func only[T any](text, dialect string, parse func(text string) ([]T, error)) (st
 	stmts, err := parse(text)
 	switch {
 	case err != nil:
-		return stmt, dialect + " does not parse it: " + shown(err.Error())
+		return stmt, fmt.Sprintf("%s does not parse it: %.60q", dialect, err.Error())
 	case len(stmts) == 0:
 		return stmt, "no statement"
 	case len(stmts) > 1:
@@ -87,14 +80,6 @@ func unfit(text string) string {
 }
 
 func lines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
-
-func shown(s string) string {
-	const most = 60
-	if short := []rune(s); len(short) > most {
-		s = string(short[:most]) + "…"
-	}
-	return strconv.Quote(s)
-}
 
 func words(text string) map[string]bool {
 	set := make(map[string]bool)
