@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -49,12 +48,11 @@ type Live struct {
 	name string
 	log  *slog.Logger
 
-	failures atomic.Int64
-
-	mu     sync.Mutex
-	now    *Policy
-	looked time.Time
-	seen   look
+	mu       sync.Mutex
+	now      *Policy
+	looked   time.Time
+	seen     look
+	failures int // how often a changed file could not be used
 }
 
 // A look is the text of the file, or why it could not be read. Its time and size would miss edits.
@@ -95,9 +93,9 @@ func (l *Live) Now() *Policy {
 		p, err = Parse(l.name, text)
 	}
 	if err != nil {
-		l.failures.Add(1)
+		l.failures++
 		l.log.Error("policy: the file has changed and cannot be used; what it said before still counts",
-			slog.Int64("failures", l.Failures()), slog.Any("err", err))
+			slog.Int("failures", l.failures), slog.Any("err", err))
 		return l.now
 	}
 	for _, w := range p.Warnings {
@@ -107,6 +105,3 @@ func (l *Live) Now() *Policy {
 	l.now = p
 	return p
 }
-
-// Failures is how often a changed file could not be used.
-func (l *Live) Failures() int64 { return l.failures.Load() }

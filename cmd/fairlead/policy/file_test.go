@@ -73,7 +73,7 @@ func TestB197InvalidFileChangesNothing(t *testing.T) {
 			v, _ := live.Now().Decide("s", "a", annotation.Safe)
 			return v
 		}
-		check := func(what string, want policy.Verdict, failures int64) {
+		check := func(what string, want policy.Verdict, failures int) {
 			t.Helper()
 			if got := verdict(); got != want || live.Failures() != failures {
 				t.Errorf("%s: got %v and %d failures, want %v and %d", what, got, live.Failures(), want, failures)
@@ -114,7 +114,7 @@ func TestEditThatKeepsTimeAndSizeCounts(t *testing.T) {
 		for _, c := range []struct {
 			text     string
 			want     policy.Verdict
-			failures int64
+			failures int
 		}{
 			{`{"rules": [{"tool": "s/a", "decide": "deny"}]}`, policy.Deny, 0},
 			{`{"rules": [{"tool": "s/a", "decide": "dent"}]}`, policy.Deny, 1},

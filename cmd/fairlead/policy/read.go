@@ -40,7 +40,7 @@ type reader struct {
 	name   string
 	raw    []byte
 	to     *Policy // what is read so far
-	faults []error
+	faults []*Error
 
 	offset, breaks int // how many line breaks stand before what was asked for last
 }
@@ -237,19 +237,12 @@ func inHours(s string) string {
 	return s
 }
 
-func (r *reader) err() error {
-	if len(r.faults) == 0 {
-		return nil
+func (r *reader) err() (all error) {
+	slices.SortStableFunc(r.faults, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
+	for _, fault := range r.faults {
+		all = errors.Join(all, fault)
 	}
-	slices.SortStableFunc(r.faults, func(a, b error) int { return cmp.Compare(lineOf(a), lineOf(b)) })
-	return errors.Join(r.faults...)
-}
-
-func lineOf(err error) int {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Line
-	}
-	return 0
+	return all
 }
 
 // nearestKey names the key that was probably meant.
