@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -227,21 +228,15 @@ func (s *session) met(one *server) bool {
 
 // none is why there is no list at all, nil where one server has its part of it.
 func none(errs []error) (failed error) {
-	unknown := 0
 	for _, err := range errs {
 		switch {
 		case err == nil:
 			return nil
-		case unknownMethod(err):
-			unknown++
-		default:
+		case !unknownMethod(err):
 			failed = errors.Join(failed, err)
 		}
 	}
-	if unknown == len(errs) {
-		return errs[0]
-	}
-	return failed
+	return cmp.Or(failed, errs[0])
 }
 
 // listedInTime reads a list of a server that is there, and is not late with it.

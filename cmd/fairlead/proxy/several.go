@@ -46,20 +46,12 @@ func (s *session) routeSeveral(m *message) {
 	s.begin(m, answerBy(answer))
 }
 
-func (s *session) each(ctx context.Context, m *message) (results []json.RawMessage, errs []error) {
-	results, errs = make([]json.RawMessage, len(s.servers)), make([]error, len(s.servers))
+// ofEach asks all servers at once.
+func ofEach[T any](servers []*server, ask func(*server) (T, error)) (results []T, errs []error) {
+	results, errs = make([]T, len(servers)), make([]error, len(servers))
 	var asking sync.WaitGroup
-	for i, one := range s.servers {
-		asking.Go(func() {
-			if m.Method == methodSetLevel && one.isAway() {
-				errs[i] = errLate // it is notified when the server is back
-				return
-			}
-			results[i], errs[i] = one.ask(ctx, m.Method, m.Params, m.id())
-			if errs[i] == nil {
-				s.answers.Add(1)
-			}
-		})
+	for i, one := range servers {
+		asking.Go(func() { results[i], errs[i] = ask(one) })
 	}
 	asking.Wait()
 	return results, errs
@@ -72,7 +64,16 @@ func (s *session) tellAll(ctx context.Context, m *message) (json.RawMessage, err
 		ctx, cancel = context.WithTimeoutCause(ctx, s.proxy.late, errLate)
 		defer cancel()
 	}
-	results, errs := s.each(ctx, m)
+	results, errs := ofEach(s.servers, func(one *server) (json.RawMessage, error) {
+		if m.Method == methodSetLevel && one.isAway() {
+			return nil, errLate // it is notified when the server is back
+		}
+		raw, err := one.ask(ctx, m.Method, m.Params, m.id())
+		if err == nil {
+			s.answers.Add(1)
+		}
+		return raw, err
+	})
 	for i, err := range errs {
 		if err != nil && !unknownMethod(err) && !errors.Is(err, errLate) {
 			return nil, err
@@ -180,13 +181,7 @@ const mostPages = 1000
 // listAll puts together what all servers list.
 func (s *session) listAll(member string) func(context.Context, *message) (json.RawMessage, error) {
 	return func(ctx context.Context, m *message) (json.RawMessage, error) {
-		lists := make([][]json.RawMessage, len(s.servers))
-		errs := make([]error, len(s.servers))
-		var listing sync.WaitGroup
-		for i, one := range s.servers {
-			listing.Go(func() { lists[i], errs[i] = one.listedInTime(ctx, m, member) })
-		}
-		listing.Wait()
+		lists, errs := ofEach(s.servers, func(one *server) ([]json.RawMessage, error) { return one.listedInTime(ctx, m, member) })
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
