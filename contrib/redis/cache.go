@@ -176,24 +176,12 @@ func (s *Store) mget(ctx context.Context, command []any) (got []any, err error) 
 
 // bears returns the ticket of an entry with exactly these tokens, all of the current runs.
 func (m remote) bears(entry string, tokens []any) (ticket string, ok bool) {
-	if !strings.HasPrefix(entry, entryVersion) {
-		return "", false
+	texts := make([]string, len(tokens))
+	for i, token := range tokens {
+		texts[i], _ = token.(string)
 	}
-	end := len(entryVersion)
-	for i, t := range tokens {
-		token, _ := t.(string)
-		if i > 0 {
-			if end >= len(entry) || entry[end] != ',' {
-				return "", false
-			}
-			end++
-		}
-		if !m.runs.live(token) || !strings.HasPrefix(entry[end:], token) {
-			return "", false
-		}
-		end += len(token)
-	}
-	return entry[:end], true
+	ticket = entryVersion + strings.Join(texts, ",")
+	return ticket, strings.HasPrefix(entry, ticket) && m.alive(ticket)
 }
 
 // alive reports whether all tokens of a ticket are of the current runs.
