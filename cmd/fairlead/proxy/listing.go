@@ -55,10 +55,7 @@ func (t *tools) set(ctx context.Context, always bool, about string) (*set, error
 		if ctx.Err() != nil {
 			return nil, &middleware.NotSentError{Err: context.Cause(ctx)}
 		}
-		err = errs[0]
-		if len(errs) > 1 {
-			err = none(errs)
-		}
+		err = none(errs)
 		if !errors.Is(err, catalog.ErrClosed) || t.session.ctx.Err() != nil {
 			return now, err
 		}
@@ -226,8 +223,6 @@ func (t *tools) known(ctx context.Context, name, about string) (*set, *middlewar
 	if l.err != nil {
 		return nil, nil, l.err
 	}
-	if tool, ok = t.session.named(now, name); !ok {
-		tool = nil
-	}
+	tool, _ = t.session.named(now, name)
 	return now, tool, nil
 }
