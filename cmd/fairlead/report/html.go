@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
@@ -25,7 +24,7 @@ var (
 	page = template.Must(template.New("report").Funcs(template.FuncMap{
 		// These make what a server wrote safe to look at; the template makes it safe as HTML.
 		"line": safetext.Line, "text": safetext.Text,
-		"hints": hints, "because": because, "class": class, "rank": rank, "help": func(id string) string { return ruleOf(id).advice() },
+		"hints": hints, "because": because, "class": class, "help": func(id string) string { return ruleOf(id).advice() },
 	}).Parse(pageText))
 )
 
@@ -41,14 +40,10 @@ func (r *Report) HTML(w io.Writer, at time.Time) error {
 		"Servers":  r.Servers,
 		"Several":  len(r.Servers) > 1,
 		"Classes":  r.classes(),
-		"Tools":    slices.SortedStableFunc(slices.Values(r.Tools), func(a, b Tool) int { return cmp.Compare(rank(a), rank(b)) }),
+		"Tools":    slices.SortedStableFunc(slices.Values(r.Tools), func(a, b Tool) int { return cmp.Compare(a.Safety, b.Safety) }),
 		"Findings": findings,
 		"Known":    known,
 	})
-}
-
-func rank(t Tool) int {
-	return map[annotation.Safety]int{annotation.Unknown: 0, annotation.Dangerous: 1, annotation.Moderate: 2, annotation.Safe: 3}[t.Safety]
 }
 
 // policy lets the page do what it does itself, and nothing else.
