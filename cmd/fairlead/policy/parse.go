@@ -158,13 +158,8 @@ func (r *reader) lifetimes(v hujson.Value, key string) {
 
 func (r *reader) hint(to *annotation.Hint) field {
 	return func(v hujson.Value, key string) {
-		var yes bool
-		before := len(r.faults)
-		if r.flag(&yes)(v, key); len(r.faults) > before {
-			return
-		}
-		if *to = annotation.No; yes {
-			*to = annotation.Yes
+		if yes, ok := literal[bool](r, v, key, "true or false"); ok {
+			*to = annotation.HintOf(yes)
 		}
 	}
 }
