@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -39,11 +40,7 @@ func check(res *mcp.CallToolResult, err error) error {
 }
 
 func newTool(name string, a annotation.Annotations) *middleware.Tool {
-	tool, err := middleware.NewTool("crm", &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, a.Attribute(annotation.Host, ""))
-	if err != nil {
-		panic(err)
-	}
-	return tool
+	return testtool.New("crm", name, a.Attribute(annotation.Host, ""))
 }
 
 var (

@@ -98,9 +98,7 @@ func (r *Replica) run(ctx context.Context) error {
 		return err
 	}
 	defer store.Close()
-	if r.tools, err = world.NewItems(); err != nil {
-		return err
-	}
+	r.tools = world.NewItems()
 	server, err := remote(r.Server)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/fairlead-go/fairlead/mount/serve"
@@ -170,10 +171,7 @@ func (w *edges) buildServer(t *testing.T) {
 	scope := func(req *mcp.CallToolRequest) string { return req.Session.InitializeParams().ClientInfo.Name }
 	for i := range toolSpecs {
 		def := definition(b.name, toolSpecs[i].name, 1)
-		tool, err := middleware.NewTool(b.name, def, toolSpecs[i].honest.Annotations())
-		if err != nil {
-			t.Fatal(err)
-		}
+		tool := testtool.Of(b.name, def, toolSpecs[i].honest.Annotations())
 		server.AddTool(def, serve.ToolHandler(tool, std.Then, scope, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			l := &link{client: scope(req)}
 			d := &delivery{server: b.name, client: l.client, tool: req.Params.Name, arguments: compact(req.Params.Arguments)}

@@ -64,13 +64,10 @@ func (s *spread) calls() string {
 	return text.String()
 }
 
-func (s *spread) play(t *testing.T) {
+func (s *spread) play(*testing.T) {
 	s.quiet, s.names = s.chance.IntN(4) == 0, s.chance.IntN(2) == 0
 	s.engine = newEngine(rand.New(rand.NewPCG(s.chance.Uint64(), 1)), s.quiet)
-	var err error
-	if s.tools, err = world.NewItems(); err != nil {
-		t.Fatal(err)
-	}
+	s.tools = world.NewItems()
 	replicas := make([]middleware.ToolCaller, spreadReplicas)
 	for i := range replicas {
 		replicas[i] = s.replica()

@@ -8,6 +8,7 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
@@ -86,9 +87,5 @@ func fairleadDeclared(w *run, tight bool) caller {
 }
 
 func newTool(t *tool, a annotation.Annotations) *middleware.Tool {
-	made, err := middleware.NewTool(t.server, &mcp.Tool{Name: t.name, Description: t.description, InputSchema: map[string]any{"type": "object"}}, a)
-	if err != nil {
-		panic(err)
-	}
-	return made
+	return testtool.Of(t.server, &mcp.Tool{Name: t.name, Description: t.description, InputSchema: map[string]any{"type": "object"}}, a)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -20,16 +21,12 @@ const itemServer = "ledger"
 var itemKinds = map[string]Kind{"get": Read, "list": Read, "put": Add, "delete": Delete}
 
 // NewItems makes the tools.
-func NewItems() (Items, error) {
+func NewItems() Items {
 	tools := make(Items)
 	for name, kind := range itemKinds {
-		tool, err := middleware.NewTool(itemServer, &mcp.Tool{Name: name}, kind.Annotations())
-		if err != nil {
-			return nil, err
-		}
-		tools[name] = tool
+		tools[name] = testtool.Of(itemServer, &mcp.Tool{Name: name}, kind.Annotations())
 	}
-	return tools, nil
+	return tools
 }
 
 // ItemEntities is the tools' value for cache.Options.Entities.
