@@ -231,11 +231,7 @@ func (a *answer) structuredContent() any {
 
 // forRole returns the items for the role, the most important first, and the others. The error names invalid annotations.
 func forRole[T any](items []T, role mcp.Role, about func(T) (name string, a *mcp.Annotations)) (mine, others []T, err error) {
-	type ranked struct {
-		item T
-		rank float64
-	}
-	var kept []ranked
+	mine = make([]T, 0, len(items))
 	var errs []error
 	for _, item := range items {
 		name, annotations := about(item)
@@ -244,16 +240,17 @@ func forRole[T any](items []T, role mcp.Role, about func(T) (name string, a *mcp
 			errs = append(errs, fmt.Errorf("output: the resource %.200q: %w", name, err))
 		}
 		if content.For(role) {
-			kept = append(kept, ranked{item, content.Rank()})
+			mine = append(mine, item)
 		} else {
 			others = append(others, item)
 		}
 	}
-	slices.SortStableFunc(kept, func(a, b ranked) int { return cmp.Compare(b.rank, a.rank) })
-	mine = make([]T, len(kept))
-	for i, k := range kept {
-		mine[i] = k.item
+	rank := func(item T) float64 {
+		_, annotations := about(item)
+		content, _ := annotation.ContentOf(annotations)
+		return content.Rank()
 	}
+	slices.SortStableFunc(mine, func(a, b T) int { return cmp.Compare(rank(b), rank(a)) })
 	return mine, others, errors.Join(errs...)
 }
 
