@@ -74,15 +74,11 @@ func (p *passage) values(r *Record, call *middleware.Call, tool *middleware.Tool
 		return
 	}
 	p.shown = true
-	var schema any
-	if call.Tool != nil && call.Tool.Definition != nil {
-		schema = call.Tool.Definition.InputSchema
-	}
-	arguments := call.Arguments
+	its := *call
 	if r.Kind == End && said.Asked != nil { // the caller may have changed its own
-		arguments = said.Asked
+		its.Arguments = said.Asked
 	}
-	r.Arguments, r.ArgumentsDigest = p.redact.JSON(arguments, schema), p.trail.digest(arguments)
+	r.Arguments, r.ArgumentsDigest = p.redact.Arguments(its), p.trail.digest(its.Arguments)
 }
 
 func (p *passage) why(r *Record, said *callstate.Record) {

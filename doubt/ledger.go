@@ -142,11 +142,7 @@ func (l *Ledger) find(call *middleware.Call, effect effect) []*entry {
 		case e.Arguments == nil:
 			return true
 		case shown == nil:
-			var schema any
-			if call.Tool.Definition != nil {
-				schema = call.Tool.Definition.InputSchema
-			}
-			shown = new(redact.Redactor).JSON(call.Arguments, schema)
+			shown = new(redact.Redactor).Arguments(*call)
 		}
 		return bytes.Equal(shown, e.Arguments)
 	})

@@ -131,13 +131,18 @@ func wordBefore(s string, least, end int) int {
 
 // Of returns a Redactor with the secrets among the arguments of a call.
 func Of(call middleware.Call) *Redactor {
+	r := new(Redactor)
+	r.Arguments(call)
+	return r
+}
+
+// Arguments is [Redactor.JSON] for the arguments of a call, whose schema is its tool's.
+func (r *Redactor) Arguments(call middleware.Call) json.RawMessage {
 	var schema any
 	if call.Tool != nil && call.Tool.Definition != nil {
 		schema = call.Tool.Definition.InputSchema
 	}
-	r := new(Redactor)
-	r.JSON(call.Arguments, schema)
-	return r
+	return r.JSON(call.Arguments, schema)
 }
 
 // Said is the text of an error or of a panic without secrets, those of the call included. It is computed when a
