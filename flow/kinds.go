@@ -8,9 +8,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/fairlead-go/fairlead/internal/bm25"
 	"github.com/fairlead-go/fairlead/redact"
 )
 
@@ -87,21 +87,9 @@ func kindOf(name Kind, value string) Kind {
 }
 
 // split cuts a name in camel case, snake case or kebab case into words in lower case.
-func split(name string) []string {
-	var parts []string
-	start := 0
-	runes := []rune(name)
-	for i := range len(runes) + 1 {
-		switch {
-		case i == len(runes) || !unicode.IsLetter(runes[i]) && !unicode.IsDigit(runes[i]):
-			if i > start {
-				parts = append(parts, strings.ToLower(string(runes[start:i])))
-			}
-			start = i + 1
-		case i > start && unicode.IsUpper(runes[i]) && !unicode.IsUpper(runes[i-1]):
-			parts = append(parts, strings.ToLower(string(runes[start:i])))
-			start = i
-		}
+func split(name string) (parts []string) {
+	for run := range bm25.Runs(name) {
+		parts = slices.AppendSeq(parts, bm25.Parts(run))
 	}
 	return parts
 }
