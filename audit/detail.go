@@ -10,18 +10,14 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const maxName = 256
 
-func short(s string) string {
-	if len(s) > maxName {
-		return s[:maxName] + "…"
-	}
-	return s
-}
+func short(s string) string { return trim.Bytes(s, maxName) }
 
 // Digest returns the digest of these bytes in a trail with the key.
 func Digest(key, b []byte) string {

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/flow/internal/folded"
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
 	"github.com/fairlead-go/fairlead/safetext"
@@ -382,14 +383,7 @@ func (tr *trace) add(place, value string, kind Kind, o origin, rule Rule, note s
 	tr.sources = append(tr.sources, s)
 }
 
-func quote(s string, most int) string { return `"` + safetext.Line(cut(s, most)) + `"` }
-
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func quote(s string, most int) string { return `"` + safetext.Line(trim.Bytes(s, most)) + `"` }
 
 func around(t *folded.Text, at, n int) string {
 	from := t.Place(at)

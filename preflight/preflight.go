@@ -26,6 +26,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/bounded"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -207,7 +208,7 @@ func (j *judge) resolve(ctx context.Context, call middleware.Call, trusted bool)
 	case err != nil:
 		said := redact.Said{Call: call, Value: err}.String()
 		j.warn(ctx, call.Tool, "preflight: no answer", slog.String("err", said))
-		said = cut(said, maxReason)
+		said = trim.Bytes(said, maxReason)
 		return finding{unanswered(call.Tool, said), "no answer", said}, nil
 	case !ok:
 		return finding{}, nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -13,6 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/resolution"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -74,7 +74,7 @@ type InvalidArgumentsError struct {
 }
 
 func (e *InvalidArgumentsError) Error() string {
-	return fmt.Sprintf("preflight: %s was not called, since its server says that the arguments are invalid; correct them and call again: %s", e.Tool, cut(e.Err.Error(), maxMessage))
+	return fmt.Sprintf("preflight: %s was not called, since its server says that the arguments are invalid; correct them and call again: %s", e.Tool, trim.Bytes(e.Err.Error(), maxMessage))
 }
 
 // ForModel leaves out the server's own words, which may reveal internals.
@@ -102,7 +102,7 @@ func (v Verdict) over() callstate.Over {
 	}
 	layer = layer.Attribute(annotation.Rule, "")
 	for i := range layer.Evidence {
-		layer.Evidence[i].Word, layer.Evidence[i].Place = cut(v.Why, maxReason), "among the arguments"
+		layer.Evidence[i].Word, layer.Evidence[i].Place = trim.Bytes(v.Why, maxReason), "among the arguments"
 	}
 	return func(a annotation.Annotations) annotation.Annotations {
 		return annotation.Merge(a.Without(deciding...), layer)
@@ -192,10 +192,3 @@ const (
 	maxReason  = 200
 	maxMessage = 2000
 )
-
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}

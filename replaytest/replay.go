@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -259,11 +260,4 @@ func differences(recorded, now any, at string) (all []string) {
 	return all
 }
 
-func brief(v any) string {
-	const most = 80
-	text := jsontree.Encode(v)
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
-}
+func brief(v any) string { return trim.Bytes(jsontree.Encode(v), 80) }

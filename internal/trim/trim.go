@@ -143,6 +143,14 @@ func Share(weights iter.Seq[int], room int) int {
 	return max(share, room)
 }
 
+// Bytes returns at most so many bytes of s, whole characters, and a sign for the rest.
+func Bytes(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
 // CutText returns the beginning of s and a mark with the length of the rest.
 func CutText(s string, room int) string { return cut(s, room, false) }
 
