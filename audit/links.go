@@ -95,7 +95,7 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 	if said.Tool != nil {
 		tool = said.Tool
 	}
-	outcome := outcomeOf(p, res, err, said.Decisions)
+	outcome := outcomeOf(p, res, err, &said)
 	p.trail.count(tool.Safety(), outcome)
 	if p.level = max(p.level, asked(call.Tool), levelOf(tool), decided(&said)); p.level == counted {
 		return

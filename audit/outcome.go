@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/callstate"
@@ -16,7 +15,7 @@ import (
 )
 
 // outcomeOf returns the outcome of a call, the most important one first.
-func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, facts []callstate.Decision) Outcome {
+func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, said *callstate.Record) Outcome {
 	_, _, asks := fault.InputRequired(err)
 	switch {
 	case err == nil:
@@ -29,7 +28,7 @@ func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, facts []
 		return Panicked
 	case !middleware.NotSent(err) && middleware.Refused(err):
 		return Refused // by the server
-	case middleware.NotSent(err) && denied(facts):
+	case middleware.NotSent(err) && said.Last("hitl").What == "denied":
 		return Denied
 	case errors.Is(cause.Bare(ctx, err), context.Canceled):
 		return Cancelled
@@ -74,15 +73,6 @@ func refusedBy(err error) string {
 		return short(stage)
 	}
 	return "server"
-}
-
-func denied(facts []callstate.Decision) bool {
-	for _, f := range slices.Backward(facts) {
-		if f.Stage == "hitl" {
-			return f.What == "denied"
-		}
-	}
-	return false
 }
 
 func source(o Outcome, facts []callstate.Decision) string {
