@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"bytes"
 	"math/bits"
 	"slices"
 	"strings"
@@ -125,7 +126,7 @@ func squash(s string) string {
 
 // search returns the first result that has a folded value: a trusted one, then a field that the server offers.
 func (l *lookup) search(norm []byte, how string) (origin, bool) {
-	short := len(norm) < minInside || numeric(norm)
+	short := len(norm) < minInside || len(bytes.Trim(norm, "0123456789")) == 0
 	var best origin
 	for _, g := range l.s.groups {
 		for all := g.candidates(norm); all != 0; all &= all - 1 {
@@ -158,15 +159,6 @@ func (l *lookup) search(norm []byte, how string) (origin, bool) {
 		}
 	}
 	return best, best.result != nil
-}
-
-func numeric(norm []byte) bool {
-	for _, c := range norm {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
 }
 
 // split returns where the two parts of a value came from: of one result with both, otherwise of two, and then the
