@@ -192,21 +192,16 @@ func (r Request) Leave(names []string) (Request, bool) {
 // the same call may have happened already, and that the arguments may not run as they read, since they have
 // characters that can be taken for others, which [safetext.Line] escapes.
 func (r Request) Caution() string {
-	more := r.misread()
-	if r.InDoubt.IsZero() {
-		return more
+	var known []string
+	if !r.InDoubt.IsZero() {
+		known = append(known, fmt.Sprintf("the same call, %v ago, may have happened: its outcome is unknown, and this one may do it again",
+			time.Since(r.InDoubt).Round(time.Second)))
 	}
-	ago := time.Since(r.InDoubt).Round(time.Second)
-	said := fmt.Sprintf("the same call, %v ago, may have happened: its outcome is unknown, and this one may do it again; %s", ago, more)
-	return strings.TrimSuffix(said, "; ")
-}
-
-func (r Request) misread() string {
 	form, _ := canonical.AppendObject(nil, r.Arguments) // ambiguous ones are not sent
 	if safetext.Doubtful(r.Tool.String()) || safetext.Doubtful(string(form)) || safetext.Doubtful(string(r.Extra)) {
-		return `it has characters that can be taken for others; they are written as \u and their number`
+		known = append(known, `it has characters that can be taken for others; they are written as \u and their number`)
 	}
-	return ""
+	return strings.Join(known, "; ")
 }
 
 // A Source is where one argument came from.
