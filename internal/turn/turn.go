@@ -62,13 +62,8 @@ func Of(ctx context.Context) *Ticket {
 	return k
 }
 
-// Turn returns the ticket's turn, nil for none.
-func (k *Ticket) Turn() *Turn {
-	if k == nil {
-		return nil
-	}
-	return k.turn
-}
+// Turn returns the turn of a ticket that is not nil.
+func (k *Ticket) Turn() *Turn { return k.turn }
 
 // Here returns a channel that is closed when the call is before a person, at the gate, beyond it, or at its end.
 func (k *Ticket) Here() <-chan struct{} { return k.here }
