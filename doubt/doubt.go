@@ -113,10 +113,10 @@ func (d *doubter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	last := first[len(first)-1]
 	if read := d.readOf(call.Tool.String(), call.Tool); d.Ledger.hold(first, read) {
 		err := &HeldError{Tool: call.Tool, Since: last.Time, Read: read}
-		d.note(ctx, "held", last, err.Error())
+		note(ctx, d.Logger, "held", last, err.Error())
 		return nil, err
 	}
-	d.note(ctx, "repeated", last, "")
+	note(ctx, d.Logger, "repeated", last, "")
 	state.Write(func(r *callstate.Record) { r.InDoubt = last.Time })
 	ctx, call = raised(ctx, call, last.Time)
 	return d.make(ctx, call, effect, first)
@@ -150,7 +150,7 @@ func (d *doubter) over(ctx context.Context, call middleware.Call, effect effect,
 		}
 	case err == nil && !res.NeedsInput():
 		for _, e := range d.Ledger.settle(first) {
-			d.note(ctx, "settled by a person", e, record.By)
+			note(ctx, d.Logger, "settled by a person", e, record.By)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func (d *doubter) begin(ctx context.Context, call middleware.Call, effect effect
 		exact: effect, read: d.readOf(call.Tool.String(), call.Tool),
 	}
 	d.Ledger.enter(e)
-	d.note(ctx, "in doubt", e, "")
+	note(ctx, d.Logger, "in doubt", e, "")
 }
 
 // reconciled asks the host about each call in doubt, and returns those that still are. The error holds a repetition.
@@ -180,7 +180,7 @@ func (d *doubter) reconciled(ctx context.Context, call middleware.Call, all []*e
 		case len(d.Ledger.settle([]*entry{e})) == 0:
 			continue // by another call
 		}
-		if d.note(ctx, "settled by reconcile", e, ""); outcome == Happened {
+		if note(ctx, d.Logger, "settled by reconcile", e, ""); outcome == Happened {
 			return nil, &HeldError{Tool: call.Tool, Since: e.Time, Happened: true}
 		}
 	}
@@ -202,7 +202,7 @@ func (d *doubter) read(ctx context.Context, call middleware.Call) (*mcp.CallTool
 		return e.Scope == call.Scope && e.Time.Before(began) && cmp.Or(e.read, d.Reads[e.Server+"/"+e.Tool]) == name &&
 			(entity == "" || e.exact == entityEffect(entity))
 	})) {
-		d.note(ctx, "settled by a read", e, name)
+		note(ctx, d.Logger, "settled by a read", e, name)
 	}
 	return res, err
 }
@@ -241,10 +241,6 @@ func raised(ctx context.Context, call middleware.Call, since time.Time) (context
 	ask.Evidence[0].Word, ask.Evidence[0].Place = since.Format(time.RFC3339), "was a call with the same effect, which may have happened"
 	ctx = callstate.Answer(ctx, &call, func(a annotation.Annotations) annotation.Annotations { return annotation.Raise(a, ask) })
 	return ctx, call
-}
-
-func (d *doubter) note(ctx context.Context, what string, e *entry, why string) {
-	note(ctx, d.Logger, what, e, why)
 }
 
 func note(ctx context.Context, log *slog.Logger, what string, e *entry, why string) {
