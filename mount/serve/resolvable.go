@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -173,10 +174,7 @@ func (s *resolvables) answer(p *resolution.Params) (_ *resolution.Hints, err err
 
 // unresolvable is the answer about a tool that is not there, and about one that the request may not use.
 func unresolvable(p *resolution.Params) error {
-	name := ""
-	if p != nil {
-		name = p.Name
-	}
+	name := cmp.Or(p, new(resolution.Params)).Name
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("there is no tool %.80q that can be resolved", name)}
 }
 
