@@ -107,19 +107,9 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if p.Servers, err = o.targets(args, cmd.ArgsLenAtDash()); err != nil {
 		return err
 	}
-	decided := new(policy.Policy)
-	if o.policy != "" {
-		live, err := policy.OpenLive(o.policy, log)
-		if err != nil {
-			return err
-		}
-		p.Policy, decided = live.Now, live.Now()
-		for _, w := range decided.Warnings {
-			log.Warn(w)
-		}
-		if err := unnamed(decided, p.Servers); err != nil {
-			return err
-		}
+	decided, err := o.openPolicy(&p, log)
+	if err != nil {
+		return err
 	}
 	for _, s := range o.scopes {
 		p.Scopes = append(p.Scopes, catalog.Scope{Permission: s})
@@ -225,6 +215,23 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return &exitError{exitUnreachable, err}
 	}
 	return err
+}
+
+// openPolicy reads the file of --policy, if there is one.
+func (o *proxyFlags) openPolicy(p *proxy.Options, log *slog.Logger) (*policy.Policy, error) {
+	if o.policy == "" {
+		return new(policy.Policy), nil
+	}
+	live, err := policy.OpenLive(o.policy, log)
+	if err != nil {
+		return nil, err
+	}
+	p.Policy = live.Now
+	decided := live.Now()
+	for _, w := range decided.Warnings {
+		log.Warn(w)
+	}
+	return decided, unnamed(decided, p.Servers)
 }
 
 // openAccess reads the file of --access, if there is one, and returns the address of the page of approvals, "" for one
