@@ -169,7 +169,7 @@ func (f *File) catchUp() error {
 	if h != nil && h.Synced.Records > f.at.Synced.Records {
 		f.at.Synced = h.Synced
 	}
-	f.at.Written = f.chain.Point
+	f.at.Written = f.chain.point()
 	if err := f.log.Resume(f.chain.size(), false); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (f *File) catchUp() error {
 // put writes one line, after ending a torn one, and then the head. The caller holds the lock of all writers.
 func (f *File) put(before string, l line) (int64, error) {
 	l.Time = l.Time.UTC()
-	l.Seq, l.Prev = f.chain.Records+1, f.chain.Hash
+	l.Seq, l.Prev = f.chain.records+1, string(f.chain.hash)
 	text, err := json.Marshal(l)
 	if err == nil {
 		err = logfile.Present(f.heads)
@@ -191,7 +191,7 @@ func (f *File) put(before string, l line) (int64, error) {
 		return 0, err
 	}
 	f.chain.accept(text, &l)
-	f.at.Written = f.chain.Point
+	f.at.Written = f.chain.point()
 	return l.Seq, f.writeHead()
 }
 
@@ -262,14 +262,14 @@ func (f *File) resume(h *logfile.Head, alone bool, logger *slog.Logger) error {
 	if err := f.log.Resume(r.size(), false); err != nil {
 		return err
 	}
-	f.chain, f.at = r, logfile.Head{Written: r.Point, Synced: h.Synced}
+	f.chain, f.at = r, logfile.Head{Written: r.point(), Synced: h.Synced}
 	open := r.interrupted()
 	if alone {
 		f.interrupted = open
 	}
 	f.inDoubt = slices.Concat(r.inDoubt, open)
-	r.open, r.order, r.inDoubt = nil, nil, nil
-	if err := f.mark(lost, max(0, r.Records-h.Written.Records)); err != nil {
+	r.open, r.spare, r.inDoubt = nil, nil, nil
+	if err := f.mark(lost, max(0, r.records-h.Written.Records)); err != nil {
 		return err
 	}
 	if err := f.endWhatWasOpen(logger); err != nil {

@@ -2,12 +2,14 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,18 +49,24 @@ type callID struct {
 	n   int64
 }
 
+// A begun is an intent, in its line, and its number.
+type begun struct {
+	record int64
+	line   []byte
+}
+
 // A replay is the state of a file, read from its beginning.
 type replay struct {
-	logfile.Point
-
-	bytes     int64             // up to the end of the last record
-	junk      bytes.Buffer      // bytes after the last record
-	open      map[callID][]byte // the lines of intents without an end; nil once it is not needed
-	order     []callID
-	inDoubt   []Record // the intents of calls that ended as Unknown, and that nothing has settled
-	start     []byte   // of the next record
-	short     line     // the skimmed part of a line
-	skimmed   []byte   // the last line, unless it was decoded
+	records   int64
+	hash      []byte           // of the last one, in the form that the next has it
+	bytes     int64            // up to the end of the last record
+	junk      bytes.Buffer     // bytes after the last record
+	open      map[callID]begun // intents without an end; nil once it is not needed
+	spare     []byte           // the line of an intent that has ended, to be used again
+	inDoubt   []Record         // the intents of calls that ended as Unknown, and that nothing has settled
+	start     []byte           // of the next record
+	short     line             // the skimmed part of a line
+	skimmed   []byte           // the last line, unless it was decoded
 	recovered int64
 	passed    map[int64]string // the hashes at the counts that were asked for
 	fault     string           // damage that a crash cannot cause
@@ -66,7 +74,7 @@ type replay struct {
 
 // replayed reads a file, and keeps the hashes after the given numbers of records.
 func replayed(in io.Reader, counts ...int64) (*replay, error) {
-	r := &replay{open: make(map[callID][]byte), passed: make(map[int64]string)}
+	r := &replay{open: make(map[callID]begun), passed: make(map[int64]string)}
 	for _, n := range counts {
 		r.passed[n] = ""
 	}
@@ -83,7 +91,7 @@ func (r *replay) read(in io.Reader) error {
 		}
 	}
 	if len(r.skimmed) > 0 && !json.Valid(r.skimmed) { // no later record has its hash
-		r.fault = fmt.Sprintf("record %d is not JSON: it was changed", r.Records)
+		r.fault = fmt.Sprintf("record %d is not JSON: it was changed", r.records)
 	}
 	r.skimmed = r.skimmed[:0]
 	return nil
@@ -99,12 +107,12 @@ func (r *replay) take(text []byte) {
 		return
 	}
 	var l line
-	if whole && json.Unmarshal(body, &l) == nil && l.Seq == r.Records+1 && l.Prev == r.Hash && r.explains(&l) {
+	if whole && json.Unmarshal(body, &l) == nil && l.Seq == r.records+1 && l.Prev == string(r.hash) && r.explains(&l) {
 		r.accept(body, &l)
 		return
 	}
 	if whole && !bytes.HasSuffix(text, []byte(torn)) {
-		r.fault = fmt.Sprintf("what follows record %d does not belong there: a record was changed, taken out or put in", r.Records)
+		r.fault = fmt.Sprintf("what follows record %d does not belong there: a record was changed, taken out or put in", r.records)
 		return
 	}
 	r.junk.Write(text)
@@ -114,8 +122,8 @@ func (r *replay) take(text []byte) {
 // last record and needs no more. It reports false for every other line, which is decoded:
 // decoding takes twenty times as long. The next hash covers the unread rest.
 func (r *replay) skim(body []byte) bool {
-	r.start = append(strconv.AppendInt(append(r.start[:0], `{"seq":`...), r.Records+1, 10), `,"prev":"`...)
-	r.start = append(append(r.start, r.Hash...), `","time":"`...)
+	r.start = append(strconv.AppendInt(append(r.start[:0], `{"seq":`...), r.records+1, 10), `,"prev":"`...)
+	r.start = append(append(r.start, r.hash...), `","time":"`...)
 	body, follows := bytes.CutPrefix(body, r.start)
 	if !follows || r.junk.Len() > 0 || !bytes.HasSuffix(body, []byte("}")) {
 		return false
@@ -161,14 +169,19 @@ func (r *replay) explains(l *line) bool {
 	return l.Found.Bytes == int64(r.junk.Len()) && (r.junk.Len() == 0 || l.Found.SHA256 == hashOf(r.junk.Bytes()))
 }
 
+func (r *replay) point() logfile.Point {
+	return logfile.Point{Records: r.records, Hash: string(r.hash)}
+}
+
 func (r *replay) size() int64 { return r.bytes + int64(r.junk.Len()) }
 
 func (r *replay) accept(body []byte, l *line) {
 	r.bytes = r.size() + int64(len(body)) + 1
 	r.junk.Reset()
-	r.Point = logfile.Point{Records: r.Records + 1, Hash: hashOf(body)}
-	if _, asked := r.passed[r.Records]; asked {
-		r.passed[r.Records] = r.Hash
+	sum := sha256.Sum256(body)
+	r.records, r.hash = r.records+1, hex.AppendEncode(r.hash[:0], sum[:])
+	if _, asked := r.passed[r.records]; asked {
+		r.passed[r.records] = string(r.hash)
 	}
 	if r.open == nil {
 		return
@@ -176,31 +189,33 @@ func (r *replay) accept(body []byte, l *line) {
 	id := callID{l.Run, l.N}
 	switch l.Kind {
 	case Intent:
-		if _, there := r.open[id]; !there {
-			r.order = append(r.order, id)
-		}
-		r.open[id] = bytes.Clone(body)
+		r.open[id] = begun{r.records, append(r.spare[:0], body...)}
+		r.spare = nil
 	case End:
+		b, open := r.open[id]
 		if l.Outcome != "" { // decoded
 			intent := l.Record
-			if begun, ok := r.open[id]; ok {
-				intent = r.decode(begun)
+			if open {
+				intent = r.decode(b)
 			}
 			r.settle(&l.Record, intent.Arguments)
 			if l.Outcome == Unknown {
 				r.inDoubt = append(r.inDoubt, intent)
 			}
 		}
-		delete(r.open, id)
+		if open {
+			r.spare = b.line
+			delete(r.open, id)
+		}
 	case Recovered:
 		r.recovered++
 	}
 }
 
-func (r *replay) decode(body []byte) Record {
+func (r *replay) decode(b begun) Record {
 	var l line
-	if err := json.Unmarshal(body, &l); err != nil {
-		r.fault = fmt.Sprintf("record %d is not JSON: it was changed", l.Seq)
+	if err := json.Unmarshal(b.line, &l); err != nil {
+		r.fault = fmt.Sprintf("record %d is not JSON: it was changed", b.record)
 	}
 	return l.Record
 }
@@ -215,13 +230,9 @@ func (r *replay) settle(end *Record, arguments []byte) {
 	}
 }
 
-func (r *replay) interrupted() []Record {
-	var all []Record
-	for _, id := range r.order {
-		if intent, open := r.open[id]; open {
-			all = append(all, r.decode(intent))
-			delete(r.open, id) // an id may occur in the order twice
-		}
+func (r *replay) interrupted() (all []Record) {
+	for _, b := range slices.SortedFunc(maps.Values(r.open), func(a, b begun) int { return cmp.Compare(a.record, b.record) }) {
+		all = append(all, r.decode(b))
 	}
 	return all
 }
@@ -279,7 +290,7 @@ func Verify(name string) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("audit: %w", err)
 	}
-	report := Report{Records: r.Records, Hash: r.Hash, Recovered: r.recovered, Open: r.interrupted()}
+	report := Report{Records: r.records, Hash: string(r.hash), Recovered: r.recovered, Open: r.interrupted()}
 	report.State, report.Problem = judge(h, headErr, r)
 	return report, nil
 }
@@ -303,8 +314,8 @@ func judge(h *logfile.Head, headErr error, r *replay) (State, string) {
 		return Damaged, fmt.Sprintf("%d records are missing at the end; they had not been synced, so a loss of power may have taken them", lost)
 	case r.junk.Len() > 0:
 		return Interrupted, fmt.Sprintf("the last %d bytes are a record that was cut off", r.junk.Len())
-	case r.Records > h.Written.Records:
-		return Interrupted, fmt.Sprintf("the head does not know the last %d records yet", r.Records-h.Written.Records)
+	case r.records > h.Written.Records:
+		return Interrupted, fmt.Sprintf("the head does not know the last %d records yet", r.records-h.Written.Records)
 	}
 	return Whole, ""
 }
@@ -315,12 +326,12 @@ func disagrees(h *logfile.Head, r *replay) (fault string, lost int64) {
 	switch {
 	case r.fault != "":
 		return r.fault, 0
-	case r.Records < h.Synced.Records:
-		return fmt.Sprintf("%d records are there and there were %d: the end is missing or was changed", r.Records, h.Written.Records), 0
+	case r.records < h.Synced.Records:
+		return fmt.Sprintf("%d records are there and there were %d: the end is missing or was changed", r.records, h.Written.Records), 0
 	case r.passed[h.Synced.Records] != h.Synced.Hash:
 		return fmt.Sprintf("record %d is not the one that the head speaks of", h.Synced.Records), 0
-	case r.Records < h.Written.Records:
-		return "", h.Written.Records - r.Records
+	case r.records < h.Written.Records:
+		return "", h.Written.Records - r.records
 	case r.passed[h.Written.Records] != h.Written.Hash:
 		return fmt.Sprintf("record %d is not the one that the head speaks of", h.Written.Records), 0
 	}
