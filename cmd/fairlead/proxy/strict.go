@@ -38,18 +38,21 @@ func unambiguous(params json.RawMessage) (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
+// readCall takes each member from the params by its exact name; no other reader can find another.
 func readCall(raw json.RawMessage) (*mcp.CallToolParamsRaw, error) {
 	more, err := unambiguous(raw)
 	if err != nil {
 		return nil, err
 	}
+	p := &mcp.CallToolParamsRaw{Arguments: more["arguments"]}
 	responses := members(more["inputResponses"])
-	for _, exact := range known {
-		delete(more, exact)
-	}
-	p := new(mcp.CallToolParamsRaw)
-	if err := decode(raw, p); err != nil {
-		return nil, err
+	for i, to := range []any{&p.Name, nil, &p.Meta, &p.InputResponses, &p.RequestState} {
+		if value := more[known[i]]; value != nil && to != nil {
+			if err := decode(value, to); err != nil {
+				return nil, fmt.Errorf("the member %q: %w", known[i], err)
+			}
+		}
+		delete(more, known[i])
 	}
 	switch {
 	case p.Name == "":
