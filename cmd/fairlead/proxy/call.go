@@ -35,9 +35,8 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	if p.InputResponses != nil || p.RequestState != "" {
 		call.Input = &middleware.Input{Responses: p.InputResponses, State: p.RequestState}
 	}
-	last := &ctx.Value(underWayKey{}).(*underWay).last
+	last := &underWayIn(ctx).last
 	ctx = elicit.WithRequest(ctx, s.request(p))
-	ctx = context.WithValue(ctx, aboutKey{}, m.id())
 	if takesTasks(m) {
 		inTask := ctx
 		ctx = context.WithValue(ctx, waitingKey{}, waiter{detaches: true, report: func(time.Duration) { s.detach(inTask, m, s.proxy.o.Waits(inTask)) }})
@@ -68,10 +67,7 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	return s.result(m, res), true
 }
 
-type (
-	aboutKey   struct{}
-	waitingKey struct{} // a waiter
-)
+type waitingKey struct{} // of a waiter
 
 // A waiter is what a client gets while its call waits for a person.
 type waiter struct {
@@ -174,18 +170,18 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 	if err != nil {
 		return nil, notSent(err)
 	}
-	about, _ := ctx.Value(aboutKey{}).(string)
+	u := underWayIn(ctx)
 	if s.URL != "" {
 		ctx = context.WithValue(ctx, schemaKey{}, s.tools.schema(p.Name))
 	}
-	if err := s.session.send(ctx); err != nil {
+	if err := s.session.send(u); err != nil {
 		return nil, err
 	}
 	l, err := s.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.exchange(ctx, l, methodCallTool, params, about)
+	m, err := s.exchange(ctx, l, methodCallTool, params, u.about)
 	if err != nil {
 		return nil, err
 	}
@@ -196,9 +192,7 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 			return nil, &unreadableError{s.Name, p.Name, m.Result, err}
 		}
 	}
-	if u, ok := ctx.Value(underWayKey{}).(*underWay); ok {
-		u.last.Store(w)
-	}
+	u.last.Store(w)
 	if w.goesOn() { // the chain gets its type, and nothing to cache or to trim
 		err = json.Unmarshal(fmt.Appendf(nil, `{"content":[],"resultType":%s}`, quoted(w.kind)), w.res)
 	}

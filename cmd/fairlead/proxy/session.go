@@ -34,6 +34,8 @@ type session struct {
 	tools   tools
 	owners  owners
 	calls   sync.WaitGroup
+	next    chan func() // for one of the goroutines that wait for work
+	idle    atomic.Int64
 
 	introduced chan struct{} // closed when a client's initialize was answered for several
 	introduce  sync.Once
@@ -63,6 +65,7 @@ type passed struct {
 
 // An underWay is a request that the chain has.
 type underWay struct {
+	about  string // the client's request, by its ID
 	cancel context.CancelCauseFunc
 	last   atomic.Pointer[written] // what a server answered last
 
@@ -74,6 +77,14 @@ type underWay struct {
 
 type underWayKey struct{}
 
+// underWayIn returns the request that a context is of. What belongs to none gets one of its own.
+func underWayIn(ctx context.Context) *underWay {
+	if u, ok := ctx.Value(underWayKey{}).(*underWay); ok {
+		return u
+	}
+	return new(underWay)
+}
+
 var (
 	errClientGone = errors.New("proxy: the client has gone")
 	errStopping   = errors.New("proxy: it is stopping")
@@ -83,7 +94,7 @@ func (p *Proxy) newSession(scope string, caller access.Caller, out func(m *messa
 	s := &session{
 		proxy: p, scope: scope, caller: caller, out: out, log: p.log,
 		running: make(map[string]*underWay), asked: make(map[string]chan *message), passed: make(map[string]passed),
-		tasks: make(map[string]*task), fallen: make(map[*server]bool), introduced: make(chan struct{}),
+		next: make(chan func()), tasks: make(map[string]*task), fallen: make(map[*server]bool), introduced: make(chan struct{}),
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	for _, one := range p.o.Servers {
@@ -142,11 +153,7 @@ func (s *session) drain(limit time.Duration) {
 }
 
 // send returns an error where a call must not go to a server any more.
-func (s *session) send(ctx context.Context) error {
-	u, ok := ctx.Value(underWayKey{}).(*underWay)
-	if !ok {
-		return nil
-	}
+func (s *session) send(u *underWay) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
@@ -419,10 +426,12 @@ func (s *session) start(m *message, answer func(ctx context.Context, m *message)
 		return "proxy: too many requests are under way; wait for one of them"
 	}
 	ctx, cancel := context.WithCancelCause(s.ctx)
-	u := &underWay{cancel: cancel}
+	u := &underWay{about: m.id(), cancel: cancel}
 	ctx = context.WithValue(ctx, underWayKey{}, u)
 	s.running[m.id()] = u
-	s.calls.Go(func() {
+	s.calls.Add(1)
+	s.work(func() {
+		defer s.calls.Done()
 		defer cancel(nil)
 		res, ok := answer(ctx, m)
 		for again := s.more(ctx, u, m, res); again != nil; again = s.more(ctx, u, m, res) {
@@ -437,6 +446,31 @@ func (s *session) start(m *message, answer func(ctx context.Context, m *message)
 		}
 	})
 	return ""
+}
+
+// maxIdle is how many goroutines of a session wait for work.
+const maxIdle = 64
+
+// work calls do on a goroutine that has worked before, since its stack has grown already, or on a new one.
+func (s *session) work(do func()) {
+	select {
+	case s.next <- do:
+		return
+	default:
+	}
+	go func() {
+		for do != nil {
+			do()
+			do = nil
+			if s.idle.Add(1) <= maxIdle {
+				select {
+				case do = <-s.next:
+				case <-s.ctx.Done():
+				}
+			}
+			s.idle.Add(-1)
+		}
+	}()
 }
 
 // answerBy makes an answer of what came of a request.

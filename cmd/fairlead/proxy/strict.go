@@ -80,15 +80,37 @@ type verbatim struct {
 
 func (v verbatim) MarshalJSON() ([]byte, error) { return v.raw, nil }
 
-// encodeCall writes the params of tools/call, which are its own.
+// encodeCall writes the params of tools/call, with the arguments in their own bytes.
 func encodeCall(p *mcp.CallToolParams) (json.RawMessage, error) {
 	more, _ := p.Meta[paramsKey].(map[string]json.RawMessage)
 	delete(p.Meta, paramsKey)
-	raw, err := encode(p)
-	if err != nil || more == nil {
-		return raw, err
+	text := append([]byte(`{"name":`), quoted(p.Name)...)
+	for _, member := range []struct {
+		name  string
+		given bool
+		value any
+	}{
+		{"arguments", p.Arguments != nil, p.Arguments},
+		{"_meta", len(p.Meta) > 0, p.Meta},
+		{"inputResponses", len(p.InputResponses) > 0, p.InputResponses},
+		{"requestState", p.RequestState != "", p.RequestState},
+	} {
+		if !member.given {
+			continue
+		}
+		raw, written := member.value.(json.RawMessage)
+		if !written {
+			var err error
+			if raw, err = encode(member.value); err != nil {
+				return nil, err
+			}
+		}
+		text = appendMember(text, member.name, raw)
 	}
-	all := members(raw)
+	if text = append(text, '}'); more == nil {
+		return text, nil
+	}
+	all := members(text)
 	maps.Copy(all, more)
 	return encode(all)
 }

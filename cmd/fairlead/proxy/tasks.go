@@ -57,10 +57,7 @@ func declared(result json.RawMessage) json.RawMessage {
 
 // detach answers the request of a call that waits for a person with a task.
 func (s *session) detach(ctx context.Context, m *message, where string) {
-	u, ok := ctx.Value(underWayKey{}).(*underWay)
-	if !ok {
-		return
-	}
+	u := underWayIn(ctx)
 	s.mu.Lock()
 	if u.over || u.task != nil || ctx.Err() != nil || len(s.tasks) >= maxRunning {
 		s.mu.Unlock()

@@ -181,8 +181,7 @@ func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.Li
 	if err != nil {
 		return nil, err
 	}
-	about, _ := ctx.Value(aboutKey{}).(string)
-	raw, err := s.ask(ctx, methodListTools, params, about)
+	raw, err := s.ask(ctx, methodListTools, params, underWayIn(ctx).about)
 	if err != nil {
 		return nil, err
 	}
