@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -178,6 +179,7 @@ func newLineWriter(out io.Writer) *lineWriter {
 		for {
 			select {
 			case m := <-w.lines:
+				runtime.Gosched() // what can be sent now is written with it
 				all = all[:0]
 				for more := true; more && m != nil; {
 					all = append(m.append(all), '\n')
