@@ -177,7 +177,7 @@ func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	case ttl > 0 && why == "":
 		return c.writeKept(ctx, &call, ttl)
 	}
-	res, _, _, err := c.write(ctx, &call, c.naming.of(ctx, &call), key{})
+	res, _, _, err := c.write(ctx, &call, c.naming.of(ctx, &call))
 	return res, err
 }
 
@@ -223,10 +223,11 @@ func (c *cacher) lifetime(tool *middleware.Tool, class annotation.Safety) (ttl t
 
 // write makes a call that may change the server. It returns the version of the
 // result, too, and the ticket for a remote cache.
-func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name, id key) (res *mcp.CallToolResult, since versions.Version, ticket string, err error) {
+func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name) (res *mcp.CallToolResult, since versions.Version, ticket string, err error) {
 	record(ctx, "passed", "it may change the server")
-	since = c.Store.beginWrite(call.Tool.Server, names, id)
-	defer c.Store.endWrite(call.Tool.Server, names) // also after a panic
+	c.Store.writes.Add(1)
+	since = c.Store.servers.Begin(call.Tool.Server, names)
+	defer c.Store.servers.End(call.Tool.Server, names) // also after a panic
 	if c.Remote != nil {
 		end := c.beginShared(ctx, call, names)
 		defer func() { ticket = end() }()
@@ -253,7 +254,7 @@ func (c *cacher) writeKept(ctx context.Context, call *middleware.Call, ttl time.
 		}
 	}
 	asked := time.Now()
-	res, since, ticket, err := c.write(ctx, call, names, id.key())
+	res, since, ticket, err := c.write(ctx, call, names)
 	switch {
 	case err != nil || !resultcopy.Storable(res):
 	case c.Remote != nil:
@@ -279,7 +280,7 @@ func (c *cacher) keep(id key, call *middleware.Call, e entry, age, ttl time.Dura
 func (c *cacher) cached(ctx context.Context, call *middleware.Call, now time.Duration) (id digest, res *mcp.CallToolResult, err error) {
 	at, from := c.Store.hot.of(call), time.Duration(0)
 	if at.question != nil {
-		res, from = at.question.result(now)
+		res, from = at.question.result(now, c.Store.servers.Now())
 		id = at.question.id
 	} else if id, err = digestOf(ctx, call); err != nil {
 		return id, nil, err

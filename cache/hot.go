@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -19,8 +20,8 @@ const (
 )
 
 // hot recognizes repeated calls by the bytes of their arguments, so that a hit needs neither the canonical form
-// nor the store's lock. The questions take at most 4 MiB. The results are those of the store, and are dropped
-// as soon as the store is written to, or forgets or evicts a result.
+// nor the store's lock. The questions take at most 4 MiB. The results are those of the store. They end with the
+// next write to any server, and are dropped as soon as the store forgets or evicts a result.
 //
 // Slots and answers are read without a lock. Answers are written under the mutex of the
 // shard that has the result, or taken from a question that has lost its slot.
@@ -52,6 +53,7 @@ type question struct {
 type answer struct {
 	res         *mcp.CallToolResult
 	at, expires time.Duration // by the store's clock
+	as          versions.Version
 }
 
 type place struct {
@@ -95,17 +97,17 @@ func newQuestion(hash uint64, call *middleware.Call, id digest) *question {
 }
 
 // result returns the answer to the question, nil if the store has to be asked, and when it was returned.
-func (q *question) result(now time.Duration) (res *mcp.CallToolResult, at time.Duration) {
-	if a := q.answer.Load(); a != nil && now < a.expires {
+func (q *question) result(now time.Duration, as versions.Version) (res *mcp.CallToolResult, at time.Duration) {
+	if a := q.answer.Load(); a != nil && now < a.expires && a.as == as {
 		q.hits.Add(1)
 		return a.res, a.at
 	}
 	return nil, 0
 }
 
-// warm keeps an entry that was just found with its question, from the second hit on: most calls are not
+// warm keeps an answer that was just found with its question, from the second hit on: most calls are not
 // repeated in the same bytes. The caller holds the shard's mutex.
-func (s *shard) warm(at place, call *middleware.Call, id digest, e *entry) {
+func (s *shard) warm(at place, call *middleware.Call, id digest, a answer) {
 	q := at.question
 	if q == nil {
 		if at.slot.seen.Swap(at.hash) != at.hash {
@@ -119,7 +121,7 @@ func (s *shard) warm(at place, call *middleware.Call, id digest, e *entry) {
 	if len(s.filled) >= hotSlots { // some have lost their slot
 		s.coolAll()
 	}
-	if q.answer.Swap(&answer{e.res, e.at, e.expires}) == nil {
+	if kept := a; q.answer.Swap(&kept) == nil {
 		s.filled = append(s.filled, q)
 	}
 }

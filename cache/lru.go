@@ -17,7 +17,6 @@ type key [sha256.Size / 2]byte
 type entry struct {
 	res     *mcp.CallToolResult
 	tool    *middleware.Tool
-	server  *versions.Server[Name]
 	names   []Name           // what it is about; none for a list
 	since   versions.Version // when it was requested
 	at      time.Duration    // when it was returned, by the store's clock
@@ -26,24 +25,25 @@ type entry struct {
 	slow    bool // took long to get
 }
 
-// valid reports whether the entry may still be used. A write in flight needs no look: it changed the server
-// when it began, and no result that is requested before it returns is cached (see Servers.Request).
-func (e *entry) valid(now time.Duration) bool {
-	return now < e.expires && !e.server.Changed(e.names, e.since)
-}
-
 type results struct {
 	list       *simplelru.LRU[key, entry]
 	maxEntries int
 	maxBytes   int64
 	bytes      int64
 	slow       int // entries of slow tools
+	servers    *versions.Servers[Name]
 }
 
-func newResults(maxEntries int, maxBytes int64) *results {
-	r := &results{maxEntries: maxEntries, maxBytes: maxBytes}
+func newResults(maxEntries int, maxBytes int64, servers *versions.Servers[Name]) *results {
+	r := &results{maxEntries: maxEntries, maxBytes: maxBytes, servers: servers}
 	r.list, _ = simplelru.NewLRU(maxEntries, func(_ key, e entry) { r.count(e, -1) }) // its one error is a size below 1
 	return r
+}
+
+// valid reports whether an entry may still be used. A write in flight needs no look: it changed the server
+// when it began, and no result that is requested before it returns is cached (see Servers.Request).
+func (r *results) valid(e *entry, now time.Duration) bool {
+	return now < e.expires && !r.servers.Changed(e.tool.Server, e.names, e.since)
 }
 
 func (r *results) count(e entry, by int) {
@@ -73,7 +73,7 @@ func (r *results) evict(now time.Duration) (evicted bool) {
 	wantSlow := r.slow*5 > r.list.Len()*4
 	for most := min(lookAt, r.list.Len()); ; most-- {
 		id, e, _ := r.list.GetOldest()
-		if valid := e.valid(now); !valid || e.slow == wantSlow || most == 1 {
+		if valid := r.valid(&e, now); !valid || e.slow == wantSlow || most == 1 {
 			r.list.Remove(id)
 			return valid
 		}

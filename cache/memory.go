@@ -42,30 +42,24 @@ func NewMemory() *Memory {
 	return &Memory{writes: make(map[string]Write), values: values}
 }
 
-// server returns the state of a server, without writes with an expired lease. The caller holds the lock.
-func (m *Memory) server(name string) *versions.Server[Name] {
-	on := m.servers.Of(name)
-	if on.Busy(nil) {
-		now := time.Now()
-		for _, w := range m.writes {
-			if w.Server == name && !now.Before(w.Until) {
-				m.end(w)
-			}
+// endExpired ends the writes with an expired lease. The caller holds the lock.
+func (m *Memory) endExpired(now time.Time) {
+	for _, w := range m.writes {
+		if !now.Before(w.Until) {
+			m.end(w)
 		}
 	}
-	return on
 }
 
 // end ends a write, even if its beginning was lost or its lease has expired. It
 // reports whether no other overlapped it.
 func (m *Memory) end(w Write) (alone bool) {
-	on := m.servers.Of(w.Server)
 	if open, ok := m.writes[w.ID]; ok {
 		delete(m.writes, w.ID)
-		on.End(open.Names)
-		alone = !on.Changed(open.Names, open.since)
+		m.servers.End(w.Server, open.Names)
+		alone = !m.servers.Changed(w.Server, open.Names, open.since)
 	}
-	m.servers.Mark(on, w.Names)
+	m.servers.Mark(w.Server, w.Names)
 	return alone
 }
 
@@ -76,15 +70,15 @@ func (m *Memory) Look(ctx context.Context, q Question) (Found, error) {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	on := m.server(q.Server)
-	if on.Busy(q.Names) {
+	m.endExpired(now)
+	if m.servers.Busy(q.Server, q.Names) {
 		return Found{}, nil
 	}
-	if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && !on.Changed(v.names, v.since) {
+	if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && !m.servers.Changed(q.Server, v.names, v.since) {
 		return Found{Value: bytes.Clone(v.value), Ticket: ticketOf(v.since), Busy: v.value == nil}, nil
 	}
-	m.values.Add(q.ID, memoryValue{nil, q.Names, m.servers.Now, now.Add(flightLease)})
-	return Found{Ticket: ticketOf(m.servers.Now)}, nil
+	m.values.Add(q.ID, memoryValue{nil, q.Names, m.servers.Now(), now.Add(flightLease)})
+	return Found{Ticket: ticketOf(m.servers.Now())}, nil
 }
 
 func ticketOf(v versions.Version) string { return strconv.FormatUint(uint64(v), 10) }
@@ -99,13 +93,14 @@ func versionOf(ticket string) versions.Version {
 
 func (m *Memory) Keep(ctx context.Context, q Question, ticket string, value []byte, ttl time.Duration) error {
 	m.Drop(ctx, q, ticket)
-	since := versionOf(ticket)
+	since, now := versionOf(ticket), time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if on := m.server(q.Server); ticket == "" || on.Changed(q.Names, since) || on.Busy(q.Names) {
+	m.endExpired(now)
+	if ticket == "" || m.servers.Changed(q.Server, q.Names, since) || m.servers.Busy(q.Server, q.Names) {
 		return nil
 	}
-	m.values.Add(q.ID, memoryValue{bytes.Clone(value), q.Names, since, time.Now().Add(ttl)})
+	m.values.Add(q.ID, memoryValue{bytes.Clone(value), q.Names, since, now.Add(ttl)})
 	return nil
 }
 
@@ -118,12 +113,14 @@ func (m *Memory) Drop(_ context.Context, q Question, ticket string) {
 }
 
 func (m *Memory) Begin(_ context.Context, w Write) error {
-	if lease := time.Now().Add(writeLease); w.Until.IsZero() || lease.Before(w.Until) {
+	now := time.Now()
+	if lease := now.Add(writeLease); w.Until.IsZero() || lease.Before(w.Until) {
 		w.Until = lease
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w.since = m.servers.Begin(m.server(w.Server), w.Names)
+	m.endExpired(now)
+	w.since = m.servers.Begin(w.Server, w.Names)
 	m.writes[w.ID] = w
 	return nil
 }
@@ -132,7 +129,7 @@ func (m *Memory) End(_ context.Context, w Write) (ticket string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.end(w) {
-		ticket = ticketOf(m.servers.Now)
+		ticket = ticketOf(m.servers.Now())
 	}
 	return ticket, nil
 }

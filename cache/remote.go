@@ -124,7 +124,7 @@ func (r *sharedRead) read(ctx context.Context) (*mcp.CallToolResult, error) {
 // look returns the result of the remote cache. Without one it returns what was found
 // instead, or why nothing could be.
 func (r *sharedRead) look(ctx context.Context) (res *mcp.CallToolResult, found Found, why string, err error) {
-	if r.since, r.asked = r.Store.of(digest(r.q.ID).key()).version(r.q.Server, r.q.Names), r.Store.clock(); r.since == 0 { // Remote may not have the writes in flight here
+	if r.since, r.asked = r.Store.servers.Request(r.q.Server, r.q.Names), r.Store.clock(); r.since == 0 { // Remote may not have the writes in flight here
 		return nil, Found{}, "a write is in flight", nil
 	}
 	found, err = bounded.Do(ctx, r.bound, func(ctx context.Context) (Found, error) { return r.Remote.Look(ctx, r.q) },

@@ -18,10 +18,10 @@ import (
 // StoreOptions are the bounds of a [Store]. The zero value is ready.
 type StoreOptions struct {
 	// Entries is how many results are kept; 0 means 1,000. From 2,000 on the store has up to
-	// eight parts, by key, so that misses use all cores. Each evicts its own results.
+	// 32 parts, by key, so that misses use all cores. Each evicts its own results.
 	Entries int
 	// Bytes is how much memory the results may take, as measured by their text and data; 0 means 64 MiB. A
-	// result that is larger than this, or than the share of a part, which is at least 8 MiB, is not kept.
+	// result that is larger than this, or than the share of a part, which is at least 2 MiB, is not kept.
 	Bytes int64
 }
 
@@ -32,23 +32,23 @@ type StoreOptions struct {
 //
 // It is safe for concurrent use, and needs no closing. The zero value is not ready; use [NewStore].
 type Store struct {
-	born   time.Time
-	hot    *hot
-	late   atomic.Uint64
-	shards []*shard // each has the results of some keys
+	born      time.Time
+	servers   versions.Servers[Name]
+	forgotten atomic.Uint64 // the version when Forget was last called
+	writes    atomic.Uint64
+	late      atomic.Uint64
+	hot       *hot
+	shards    []*shard // each has the results of some keys
 }
 
-// A shard has part of the keys. It records the writes to all servers, so that nothing that a
-// read needs is outside of its shard. A write begins in every shard before it is made.
+// A shard has part of the keys.
 type shard struct {
-	born      time.Time
-	mu        sync.Mutex // guards what follows, and parts of hot as documented there; never held across a call
-	kept      *results
-	inFlight  map[key]*flight
-	servers   versions.Servers[Name]
-	forgotten versions.Version // when Forget was last called
-	filled    []*question      // those that have an answer
-	stats     Stats
+	*Store
+	mu       sync.Mutex // guards what follows, and parts of hot as documented there; never held across a call
+	kept     *results
+	inFlight map[key]*flight
+	filled   []*question // those that have an answer
+	stats    Stats
 
 	_ [64]byte // two cores that use two shards share no cache line
 }
@@ -73,13 +73,15 @@ func NewStore(o StoreOptions) *Store {
 	fault.RefuseNegative("cache: StoreOptions", o)
 	entries, bytes := cmp.Or(o.Entries, defaultEntries), cmp.Or(o.Bytes, defaultBytes)
 	s := &Store{born: time.Now(), hot: &hot{seed: maphash.MakeSeed()}}
-	n := int(max(1, min(8, int64(entries/1000), bytes>>23)))
+	n := 1
+	if entries >= 2000 {
+		n = int(max(1, min(32, int64(entries/250), bytes>>21)))
+	}
 	for range n {
 		s.shards = append(s.shards, &shard{
-			born:     s.born,
-			kept:     newResults(entries/n, bytes/int64(n)),
+			Store:    s,
+			kept:     newResults(entries/n, bytes/int64(n), &s.servers),
 			inFlight: make(map[key]*flight),
-			servers:  versions.Servers[Name]{Now: 1}, // 0 means a write in flight
 		})
 	}
 	return s
@@ -89,7 +91,7 @@ func (s *Store) clock() time.Duration { return time.Since(s.born) }
 
 // Stats returns the counts as of now.
 func (s *Store) Stats() Stats {
-	all := Stats{Late: s.late.Load()}
+	all := Stats{Writes: s.writes.Load(), Late: s.late.Load()}
 	for _, one := range s.shards {
 		one.mu.Lock()
 		for _, q := range one.filled {
@@ -100,7 +102,6 @@ func (s *Store) Stats() Stats {
 		all.Misses += one.stats.Misses
 		all.Ended += one.stats.Ended
 		all.Evicted += one.stats.Evicted
-		all.Writes = one.stats.Writes // which begin in every shard
 		all.Entries += one.kept.list.Len()
 		all.Bytes += one.kept.bytes
 		one.mu.Unlock()
@@ -113,10 +114,9 @@ func (s *Store) Stats() Stats {
 // "list_*") a kind of tool and ("*", "*") everything. A read that is in flight meanwhile is answered but not
 // cached, and no later read joins it.
 func (s *Store) Forget(server, tool string) (forgotten int) {
+	s.forgotten.Store(uint64(s.servers.Raise()))
 	for _, one := range s.shards {
 		one.mu.Lock()
-		one.servers.Now++
-		one.forgotten = one.servers.Now
 		one.coolAll()
 		for _, id := range one.kept.list.Keys() {
 			if e, _ := one.kept.list.Peek(id); toolname.Match(server, e.tool.Server) && toolname.Match(tool, e.tool.Name()) {
@@ -134,7 +134,7 @@ func (s *shard) find(id key, now time.Duration) (e entry, ok bool) {
 	if e, ok = s.kept.list.Get(id); !ok {
 		return entry{}, false
 	}
-	if !e.valid(now) {
+	if !s.kept.valid(&e, now) {
 		s.coolAll()
 		s.kept.list.Remove(id)
 		s.stats.Ended++
@@ -147,9 +147,10 @@ func (s *shard) find(id key, now time.Duration) (e entry, ok bool) {
 func (s *shard) lookup(at place, call *middleware.Call, id digest, now time.Duration) (*mcp.CallToolResult, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	as := s.servers.Now() // first: what is written from here on ends the answer
 	e, ok := s.find(id.key(), now)
 	if ok {
-		s.warm(at, call, id, &e)
+		s.warm(at, call, id, answer{e.res, e.at, e.expires, as})
 	}
 	return e.res, e.at
 }
@@ -163,8 +164,7 @@ func (s *shard) join(ctx context.Context, id key, server string, names []Name, n
 	if e, ok := s.find(id, now); ok {
 		return e, nil, false
 	}
-	on := s.servers.Of(server)
-	if f := s.inFlight[id]; f != nil && s.fresh(on, names, f.since) && covers(f.deadline, deadline) {
+	if f := s.inFlight[id]; f != nil && s.fresh(server, names, f.since) && covers(f.deadline, deadline) {
 		f.waiting++
 		if f.done == nil {
 			f.done = make(chan struct{})
@@ -173,7 +173,7 @@ func (s *shard) join(ctx context.Context, id key, server string, names []Name, n
 		return entry{}, f, false
 	}
 	s.stats.Misses++
-	f = &flight{id: id, names: names, since: s.servers.Request(on, names), deadline: deadline, waiting: 1}
+	f = &flight{id: id, names: names, since: s.servers.Request(server, names), deadline: deadline, waiting: 1}
 	if ctx.Done() != nil { // the leader will wait, too
 		f.done = make(chan struct{})
 	}
@@ -181,16 +181,10 @@ func (s *shard) join(ctx context.Context, id key, server string, names []Name, n
 	return entry{}, f, true
 }
 
-func (s *shard) version(server string, names []Name) versions.Version {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.servers.Request(s.servers.Of(server), names)
-}
-
 // fresh reports whether what was requested at a version still holds: nothing that
-// it is about was written to or forgotten since. The caller holds the mutex.
-func (s *shard) fresh(on *versions.Server[Name], names []Name, since versions.Version) bool {
-	return since >= s.forgotten && !on.Changed(names, since)
+// it is about was written to or forgotten since.
+func (s *Store) fresh(server string, names []Name, since versions.Version) bool {
+	return uint64(since) >= s.forgotten.Load() && !s.servers.Changed(server, names, since)
 }
 
 // covers reports whether a flight that ends at have serves a caller that has until want; zero means no end.
@@ -231,44 +225,17 @@ func (s *shard) store(id key, e entry) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.server = s.servers.Of(e.tool.Server)
-	if !s.fresh(e.server, e.names, e.since) {
+	if !s.fresh(e.tool.Server, e.names, e.since) {
 		return
 	}
 	if s.kept.list.Contains(id) || s.kept.full(e.size) {
 		s.coolAll() // which entries were used counts when one has to go
 		s.kept.list.Remove(id)
 	}
-	for now := time.Since(s.born); s.kept.full(e.size); {
+	for now := s.clock(); s.kept.full(e.size); {
 		if s.kept.evict(now) {
 			s.stats.Evicted++
 		}
 	}
 	s.kept.add(id, e)
-}
-
-// beginWrite invalidates what the write may change, and keeps reads that overlap it from being cached. No names
-// means everything that the server holds. It returns the version of what the write returns, if that has the
-// key, which is 0 while others are in flight: they may come last.
-func (s *Store) beginWrite(server string, names []Name, id key) (since versions.Version) {
-	for _, one := range s.shards {
-		one.mu.Lock()
-		one.stats.Writes++
-		one.coolAll()
-		if v := one.servers.Begin(one.servers.Of(server), names); one == s.of(id) {
-			since = v
-		}
-		one.mu.Unlock()
-	}
-	return since
-}
-
-// endWrite records that a write has returned. It invalidates nothing: no read that
-// was requested meanwhile is cached.
-func (s *Store) endWrite(server string, names []Name) {
-	for _, one := range s.shards {
-		one.mu.Lock()
-		one.servers.Of(server).End(names)
-		one.mu.Unlock()
-	}
 }

@@ -3,9 +3,12 @@
 // that it is about was written at a later one, so only the last write to each entity is recorded.
 package versions
 
-import "math"
+import (
+	"sync"
+	"sync/atomic"
+)
 
-// A Version counts the writes that a store has seen, over all servers.
+// A Version counts the writes that a store has seen, over all servers. The first is 1.
 type Version uint64
 
 // maxEntities is how many entities of one server have a last write of their own; then the newest counts for all.
@@ -14,52 +17,67 @@ const maxEntities = 4096
 // maxServers is how many servers are recorded, and those with a write in flight besides.
 const maxServers = 1024
 
-// Servers records the writes to each server, by names of type N. The zero value is ready. Its store guards it.
+// Servers records the writes to each server, by names of type N. A write or read without names is about
+// everything that the server holds. The zero value is ready. It is safe for concurrent use. While no write begins
+// or is in flight, reads take no lock.
 type Servers[N comparable] struct {
-	Now    Version
-	byName map[string]*Server[N]
+	begun    atomic.Uint64 // writes, and what counts as one
+	inFlight atomic.Int64  // counted before the write is
+
+	mu      sync.Mutex // guards what follows
+	byName  map[string]*server[N]
+	dropped Version // what was requested earlier from a server that is not recorded is stale
 }
 
-// Of returns the state of a server.
-func (s *Servers[N]) Of(name string) *Server[N] {
-	on := s.byName[name]
-	if on == nil {
-		if s.byName == nil {
-			s.byName = make(map[string]*Server[N])
-		}
-		if len(s.byName) >= maxServers {
-			s.drop()
-		}
-		on = &Server[N]{whole: s.Now, last: s.Now, written: make(map[N]Version), named: make(map[N]int)}
-		s.byName[name] = on
-	}
-	return on
-}
+// Now returns the version as of now.
+func (s *Servers[N]) Now() Version { return Version(s.begun.Load() + 1) }
 
-// drop removes the servers without a write in flight. Anything requested from them is stale from then on.
-func (s *Servers[N]) drop() {
-	for name, on := range s.byName {
-		if !on.Busy(nil) {
-			on.whole, on.last = math.MaxUint64, math.MaxUint64
-			delete(s.byName, name)
-		}
-	}
-}
+// Raise makes the version a new one, as a write does, and returns it. Nothing becomes stale.
+func (s *Servers[N]) Raise() Version { return Version(s.begun.Add(1) + 1) }
 
 // Request returns the version of a read that is requested now. It is 0, older than every write, while a write
 // to the same things is in flight, so that the result is neither cached nor shared.
-func (s *Servers[N]) Request(on *Server[N], names []N) Version {
-	if on.Busy(names) {
+func (s *Servers[N]) Request(server string, names []N) Version {
+	now := s.Now() // first: a write that is not in flight yet will be a later one
+	if s.Busy(server, names) {
 		return 0
 	}
-	return s.Now
+	return now
+}
+
+// Busy reports whether a write in flight may change what the names stand for.
+func (s *Servers[N]) Busy(server string, names []N) bool {
+	if s.inFlight.Load() == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	on := s.byName[server]
+	return on != nil && on.busy(names)
+}
+
+// Changed reports whether a write after since may have changed what the names stand for.
+func (s *Servers[N]) Changed(server string, names []N, since Version) bool {
+	if since == s.Now() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if on := s.byName[server]; on != nil {
+		return since == 0 || on.changed(names, since)
+	}
+	return since == 0 || s.dropped > since
 }
 
 // Begin records the begin of a write to the names. It returns the version of the write's own result, which is
 // 0 while others are in flight, since they may come last.
-func (s *Servers[N]) Begin(on *Server[N], names []N) Version {
-	others := on.Busy(names)
-	s.Mark(on, names)
+func (s *Servers[N]) Begin(server string, names []N) Version {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	on := s.of(server)
+	others := on.busy(names)
+	s.inFlight.Add(1)
+	now := s.mark(on, names)
 	if len(names) == 0 {
 		on.inFlight++
 	}
@@ -69,29 +87,77 @@ func (s *Servers[N]) Begin(on *Server[N], names []N) Version {
 	if others {
 		return 0
 	}
-	return s.Now
+	return now
+}
+
+// End records that a write has returned.
+func (s *Servers[N]) End(server string, names []N) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	on := s.of(server)
+	if len(names) == 0 {
+		on.inFlight--
+	}
+	for _, name := range names {
+		if on.named[name]--; on.named[name] == 0 {
+			delete(on.named, name)
+		}
+	}
+	s.inFlight.Add(-1)
 }
 
 // Mark records that what the names stand for may have changed now.
-func (s *Servers[N]) Mark(on *Server[N], names []N) {
-	s.Now++
-	on.last = s.Now
+func (s *Servers[N]) Mark(server string, names []N) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mark(s.of(server), names)
+}
+
+func (s *Servers[N]) mark(on *server[N], names []N) (now Version) {
+	now = s.Raise()
+	on.last = now
 	if len(names) == 0 {
-		on.whole = s.Now // every other write is older
+		on.whole = now // every other write is older
 		clear(on.written)
-		return
 	}
 	for _, name := range names {
 		if len(on.written) >= maxEntities {
 			clear(on.written)
-			on.others = s.Now
+			on.others = now
 		}
-		on.written[name] = s.Now
+		on.written[name] = now
+	}
+	return now
+}
+
+// of returns the record of a server. The caller holds the lock.
+func (s *Servers[N]) of(name string) *server[N] {
+	on := s.byName[name]
+	if on == nil {
+		if s.byName == nil {
+			s.byName = make(map[string]*server[N])
+		}
+		if len(s.byName) >= maxServers {
+			s.drop()
+		}
+		on = &server[N]{whole: s.dropped, last: s.dropped, written: make(map[N]Version), named: make(map[N]int)}
+		s.byName[name] = on
+	}
+	return on
+}
+
+// drop removes the servers without a write in flight.
+func (s *Servers[N]) drop() {
+	s.dropped = s.Raise()
+	for name, on := range s.byName {
+		if !on.busy(nil) {
+			delete(s.byName, name)
+		}
 	}
 }
 
-// A Server records the writes to one server. A write or read without names is about everything.
-type Server[N comparable] struct {
+// A server is the record of the writes to one.
+type server[N comparable] struct {
 	whole    Version       // the last write without names
 	last     Version       // the last write of any kind
 	others   Version       // no entity outside of written was written after this
@@ -100,8 +166,7 @@ type Server[N comparable] struct {
 	named    map[N]int     // what the other writes in flight name
 }
 
-// Changed reports whether a write after since may have changed what the names stand for.
-func (s *Server[N]) Changed(names []N, since Version) bool {
+func (s *server[N]) changed(names []N, since Version) bool {
 	if len(names) == 0 {
 		return s.last > since
 	}
@@ -120,8 +185,7 @@ func (s *Server[N]) Changed(names []N, since Version) bool {
 	return false
 }
 
-// Busy reports whether a write in flight may change what the names stand for.
-func (s *Server[N]) Busy(names []N) bool {
+func (s *server[N]) busy(names []N) bool {
 	if s.inFlight > 0 {
 		return true
 	}
@@ -134,16 +198,4 @@ func (s *Server[N]) Busy(names []N) bool {
 		}
 	}
 	return false
-}
-
-// End records that a write has returned.
-func (s *Server[N]) End(names []N) {
-	if len(names) == 0 {
-		s.inFlight--
-	}
-	for _, name := range names {
-		if s.named[name]--; s.named[name] == 0 {
-			delete(s.named, name)
-		}
-	}
 }

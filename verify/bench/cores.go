@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,42 +15,53 @@ import (
 )
 
 // overCores measures calls a second: of so many goroutines ÷ of one. Reads are all new, or one that is cached.
+// Since other work may have the second core, the gain is compared with that of a hash, which shares nothing.
 func overCores(name string, workers int, least float64, arguments func(worker, n int) json.RawMessage) benchmark {
 	return benchmark{name, func(p pace) (row, error) {
 		caller := cache.New(cache.Options{Entries: 10_000, Shared: true})(middleware.ToolCallerFunc(
 			func(context.Context, middleware.Call) (result, error) { return answer, nil }))
+		heap := make([]byte, 64<<20) // a host has one, too; with less the collector hardly ever rests
+		defer runtime.KeepAlive(heap)
+		const each = 5000
 		made := 0
-		cores := runtime.GOMAXPROCS(0)
-		calls := func(workers int) (float64, error) {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(workers, cores))) // the collector's too
-			const each = 5000
-			var all sync.WaitGroup
-			errs := make([]error, workers)
-			begun := time.Now()
-			for w := range workers {
-				all.Go(func() {
-					for n := range each {
-						_, err := caller.CallTool(context.Background(), middleware.Call{Tool: reads, Arguments: arguments(w, made+n)})
-						errs[w] = errors.Join(errs[w], err)
-					}
-				})
-			}
-			all.Wait()
-			made += each
-			return float64(workers*each) / time.Since(begun).Seconds(), errors.Join(errs...)
+		call := func(worker, n int) error {
+			_, err := caller.CallTool(context.Background(), middleware.Call{Tool: reads, Arguments: arguments(worker, made+n)})
+			return err
 		}
-		var ratios, cost []float64
+		text := make([]byte, 2<<10)
+		hash := func(int, int) error { sha256.Sum256(text); return nil }
+		gain := func(do func(worker, n int) error) (ratio float64, cost time.Duration, err error) {
+			var took [2]time.Duration
+			for i, workers := range []int{1, workers} {
+				var all sync.WaitGroup
+				errs := make([]error, workers)
+				begun := time.Now()
+				for w := range workers {
+					all.Go(func() {
+						for n := range each {
+							errs[w] = errors.Join(errs[w], do(w, n))
+						}
+					})
+				}
+				all.Wait()
+				took[i] = time.Since(begun) / time.Duration(workers*each)
+				err = errors.Join(append(errs, err)...)
+				made += each
+			}
+			return float64(took[0]) / float64(took[1]), took[1], err
+		}
+		var one, ofHash, costs []float64
 		for range p.rounds {
-			one, err := calls(1)
-			many, err2 := calls(workers)
+			calls, cost, err := gain(call)
+			hashes, _, err2 := gain(hash)
 			if err := errors.Join(err, err2); err != nil {
 				return row{}, fmt.Errorf("%s: %w", name, err)
 			}
-			ratios, cost = append(ratios, many/one), append(cost, float64(time.Second)/many)
+			one, ofHash, costs = append(one, calls), append(ofHash, calls/hashes), append(costs, float64(cost))
 		}
-		r := row{Name: name, Ratio: map[string]float64{"one": round2(median(ratios))}, PeerAllocs: map[string]float64{}}
-		r.Goal, r.Cost = fmt.Sprintf("≥ %g× one, on %d cores", least, cores), time.Duration(median(cost)).String()
-		r.Met = r.Ratio["one"] >= least
+		r := row{Name: name, Ratio: map[string]float64{"one": round2(median(one)), "hash": round2(median(ofHash))}, PeerAllocs: map[string]float64{}}
+		r.Goal, r.Cost = fmt.Sprintf("≥ %g× the gain of a hash, on %d cores", least, runtime.GOMAXPROCS(0)), time.Duration(median(costs)).String()
+		r.Met = r.Ratio["hash"] >= least
 		return r, nil
 	}}
 }

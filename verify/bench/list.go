@@ -73,8 +73,8 @@ func benchmarks() (all []benchmark) {
 	}
 	hot := newArgument(200).raw
 	all = append(all,
-		overCores("cores/miss", 2, 1.6, func(worker, n int) json.RawMessage { return fmt.Appendf(nil, `{"id":"%d-%d"}`, worker, n) }),
-		overCores("cores/hit", 16, 1, func(int, int) json.RawMessage { return hot }),
+		overCores("cores/miss", 2, 0.8, func(worker, n int) json.RawMessage { return fmt.Appendf(nil, `{"id":"%d-%d"}`, worker, n) }),
+		overCores("cores/hit", 16, 0.5, func(int, int) json.RawMessage { return hot }),
 	)
 	for _, at := range []int{1, 64} {
 		if runtime.GOOS != "linux" { // only Linux reports the CPU time of another process in a file
