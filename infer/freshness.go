@@ -1,7 +1,6 @@
 package infer
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed" // for the word list
 	"maps"
@@ -12,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/infer/internal/text"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -34,7 +34,6 @@ const (
 	reveals                     // a parameter that has a secret shown
 	passing                     // does not name anything: get, all
 	bound                       // a preposition: what is named is before it
-	begins                      // two words that the list has together begin with it
 )
 
 // keepings are the names that the word list has for them.
@@ -48,59 +47,43 @@ var keepings = map[string]keeping{
 //go:embed freshness.txt
 var freshWords string
 
-// freshIndex holds the keepings of words, and of two words that follow each other.
+// freshIndex holds the keepings of words, and of two words that follow each other, with their plurals.
 var freshIndex = sync.OnceValue(func() map[string]keeping {
-	m := make(map[string]keeping)
+	listed, all := make(map[string]keeping), make(map[string]keeping)
 	for line := range strings.Lines(freshWords) {
 		name, words, _ := strings.Cut(line, ":")
 		for entry := range strings.FieldsSeq(words) {
-			first, second, two := strings.Cut(entry, "-")
-			word := inSingular(first)
-			if two {
-				m[word] |= begins
-				word += " " + inSingular(second)
-			}
-			m[word] |= keepings[name]
+			listed[strings.Replace(entry, "-", " ", 1)] |= keepings[name]
 		}
 	}
-	return m
+	for entry, k := range listed {
+		all[text.Inflect(entry, "s")] |= k
+	}
+	maps.Copy(all, listed) // a plural that is listed is a word of its own
+	return all
 })
 
 // A look is what the words of a text imply.
 type look struct {
-	words  [16]string    // the first one of each keeping
-	last   [maxWord]byte // the last word, in the singular
-	end    int           // of last
-	before keeping       // of the last word alone
-	all    keeping       // of all the words
-	lead   keeping       // of the first
-	head   keeping       // of the last one before a preposition that names something
-	bound  bool          // the preposition has come
+	words [16]string // the first one of each keeping
+	last  string     // the last word
+	all   keeping    // of all the words
+	lead  keeping    // of the first
+	head  keeping    // of the last one before a preposition that names something
+	bound bool       // the preposition has come
 }
 
-// maxWord is how many bytes of a word are looked at. No longer one has a keeping.
-const maxWord = 24
-
 func (l *look) add(w string) {
-	var lower [maxWord]byte
-	word := lower[:copy(lower[:], w)]
-	for i, c := range word {
+	var room [64]byte // for the last word and this one, in small letters
+	two := append(append(append(room[:0], l.last...), ' '), w...)
+	for i, c := range two {
 		if 'A' <= c && c <= 'Z' {
-			word[i] += 'a' - 'A'
+			two[i] += 'a' - 'A'
 		}
 	}
-	word = word[:singular(word)]
-	all, first := freshIndex(), l.all == 0
-	k := all[string(word)]
-	alone := k
-	if l.before&begins != 0 {
-		k = cmp.Or(all[string(l.last[:l.end])+" "+string(word)]&^begins, k)
-	}
-	l.before, l.end = alone, copy(l.last[:], word)
-	if k &^= begins; k == 0 {
-		k = plain
-	}
-	if first {
+	k := cmp.Or(freshIndex()[string(two)], freshIndex()[string(two[len(l.last)+1:])], plain)
+	l.last = w
+	if l.all == 0 {
 		l.lead = k
 	}
 	l.bound = l.bound || k&bound != 0 && l.head != 0
@@ -113,36 +96,10 @@ func (l *look) add(w string) {
 	l.all |= k
 }
 
-func (l *look) read(text string) {
-	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
+func (l *look) read(description string) {
+	for w := range strings.FieldsFuncSeq(description, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		l.add(w)
 	}
-}
-
-// singular returns the length of a noun without its plural ending; it may write another letter there.
-func singular(w []byte) int {
-	n := len(w)
-	if n < 4 || w[n-1] != 's' || string(w) == "statuses" || bytes.HasSuffix(w, []byte("ics")) {
-		return n
-	}
-	switch w[n-2] {
-	case 's', 'u', 'i':
-		return n
-	case 'e':
-		switch stem := w[:n-2]; {
-		case w[n-3] == 'i':
-			w[n-3] = 'y'
-			return n - 2
-		case bytes.HasSuffix(stem, []byte("ss")), w[n-3] == 'x', bytes.HasSuffix(stem, []byte("ch")), bytes.HasSuffix(stem, []byte("sh")):
-			return n - 2
-		}
-	}
-	return n - 1
-}
-
-func inSingular(w string) string {
-	word := []byte(w)
-	return string(word[:singular(word)])
 }
 
 // withFreshness adds how long the result of a tool stays true; for a write only whether it is a secret.
@@ -169,11 +126,11 @@ func freshness(def *mcp.Tool, words []word) (says annotation.Freshness, secret b
 	for i := range words {
 		name.add(words[i].base)
 	}
-	text := def.Description[:min(len(def.Description), 8000)]
-	sentence, _, _ := strings.Cut(text, "\n")
+	description := def.Description[:min(len(def.Description), 8000)]
+	sentence, _, _ := strings.Cut(description, "\n")
 	sentence, _, _ = strings.Cut(sentence, ". ")
 	first.read(sentence)
-	rest.read(text[len(sentence):])
+	rest.read(description[len(sentence):])
 	schema, _ := def.InputSchema.(map[string]any)
 	properties, _ := schema["properties"].(map[string]any)
 	if len(properties) > 0 {
