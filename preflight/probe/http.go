@@ -231,7 +231,7 @@ func httpAct(word string) bool {
 			rest, ok := strings.CutPrefix(word, act)
 			return ok && len(act) >= 6 && !in("httpEndings", rest) && !httpNominal.MatchString(rest)
 		}) ||
-		!httpNoun.MatchString(word) && (httpVerb.MatchString(word) || httpAgain(word) || httpDouble(word))
+		!httpNoun.MatchString(word) && (httpVerb.MatchString(word) || httpDouble(word))
 }
 
 // httpNominal makes a noun or an adjective of a verb, whatever is behind it: deploymentmanager.
@@ -240,21 +240,14 @@ var httpNominal = regexp.MustCompile(`^(?:l?ment|ation|ion|ed)`)
 // httpVerb is how verbs end: finalize, verify, generate.
 var httpVerb = regexp.MustCompile(`.{2}(?:[iy][sz]e|ify|ate)$`)
 
-// httpAgain reports whether a word is a verb with a prefix that repeats or reverses it: reissue, unmute.
-func httpAgain(word string) bool {
-	return slices.ContainsFunc(lists["httpPrefixes"], httpVerbBehind(word))
-}
-
-// httpDouble reports whether a word is made of two verbs: playpause, takeoff.
+// httpDouble reports whether a word is a verb behind another one, or behind a prefix that repeats or reverses it:
+// playpause, takeoff, reissue, unmute.
 func httpDouble(word string) bool {
-	return slices.ContainsFunc(slices.Concat(lists["httpActs"], lists["httpLeads"]), httpVerbBehind(word))
-}
-
-func httpVerbBehind(word string) func(begin string) bool {
-	return func(begin string) bool {
+	begins := slices.Concat(lists["httpPrefixes"], lists["httpActs"], lists["httpLeads"])
+	return slices.ContainsFunc(begins, func(begin string) bool {
 		verb, ok := strings.CutPrefix(word, begin)
 		return ok && (in("httpActs", verb) || in("httpEnds", verb))
-	}
+	})
 }
 
 // httpNoun matches nouns that look like such a verb, and verbs that only read.
