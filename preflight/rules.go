@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -142,25 +143,17 @@ func (t test) met(a Arguments) int {
 	case !ok:
 		return no
 	}
-	text, isText := textOf(raw)
-	flag, isFlag := flagOf(raw)
+	var got any
+	_ = json.Unmarshal(raw, &got) // it is canonical
+	text, _ := got.(string)
 	sure := no
 	for _, want := range t.values {
-		switch want := want.(type) {
-		case string:
-			if isText && text == want {
-				return certain
-			}
-			if !isText || strings.EqualFold(strings.TrimSpace(text), strings.TrimSpace(want)) {
-				sure = likely
-			}
-		case bool:
-			if isFlag && flag == want {
-				return certain
-			}
-			if !isFlag {
-				sure = likely
-			}
+		like, isText := want.(string)
+		switch {
+		case got == want:
+			return certain
+		case reflect.TypeOf(got) != reflect.TypeOf(want), isText && strings.EqualFold(strings.TrimSpace(text), strings.TrimSpace(like)):
+			sure = likely
 		}
 	}
 	return sure
@@ -215,7 +208,8 @@ func (a Arguments) Text(name string) (string, bool) {
 
 // Bool returns an argument that is true or false, as [Arguments.Text] does a text.
 func (a Arguments) Bool(name string) (value, ok bool) {
-	return flagOf(a.members[name])
+	raw := string(a.members[name])
+	return raw == "true", raw == "true" || raw == "false"
 }
 
 // Raw returns the JSON of an argument, with sorted members and without white space, and whether it is there.
@@ -241,16 +235,6 @@ func textOf(raw json.RawMessage) (text string, ok bool) {
 		return "", false
 	}
 	return text, json.Unmarshal(raw, &text) == nil
-}
-
-func flagOf(raw json.RawMessage) (value, ok bool) {
-	switch string(raw) {
-	case "true":
-		return true, true
-	case "false":
-		return false, true
-	}
-	return false, false
 }
 
 // has reports whether there is an argument of that name in any case.
