@@ -128,6 +128,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	return c.next.CallTool(ctx, call)
 }
 
+// classed returns the tool with its inferred annotations and a digest, nil if its definition is no JSON.
 func (c *caller) classed(tool *middleware.Tool) *middleware.Tool {
 	k := key{tool.Server, tool.Definition, tool.Digest}
 	last, ok := c.known.Get(k)
@@ -135,27 +136,19 @@ func (c *caller) classed(tool *middleware.Tool) *middleware.Tool {
 		return last.to
 	}
 	if !ok {
-		if last = fresh(tool); last == nil {
-			return nil
+		digested := tool
+		if tool.Digest == (middleware.Digest{}) {
+			var err error
+			if digested, err = middleware.NewTool(tool.Server, tool.Definition, annotation.Annotations{}); err != nil {
+				return nil
+			}
 		}
+		last = &classified{to: digested, inferred: Tool(digested.Definition)}
 	}
 	to := *last.to
 	to.Annotations = annotation.Merge(last.inferred, tool.Annotations)
 	c.known.Add(k, &classified{from: tool, to: &to, inferred: last.inferred})
 	return &to
-}
-
-// fresh infers a definition, and gives it a digest if it has none.
-func fresh(tool *middleware.Tool) *classified {
-	to := tool
-	if tool.Digest == (middleware.Digest{}) {
-		digested, err := middleware.NewTool(tool.Server, tool.Definition, annotation.Annotations{})
-		if err != nil {
-			return nil
-		}
-		to = digested
-	}
-	return &classified{to: to, inferred: Tool(to.Definition)}
 }
 
 const longDescription = 100
