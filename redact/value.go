@@ -51,7 +51,10 @@ func (n name) value(s string, at int, sign string) (from, to int) {
 	case n.alone(s) && (colon || sign == "=" && at > n.end+1):
 		return from, line(s, from, in, false)
 	case n.start > 0 && s[n.start-1] == ';' && sign == "=": // a connection string
-		return from, until(s, from, ";\r\n\"'`")
+		if n := strings.IndexAny(rest, ";\r\n\"'`"); n >= 0 {
+			return from, from + n
+		}
+		return from, len(s)
 	}
 	to = word(s, from+len(scheme.FindString(rest)), in)
 	if said.MatchString(s[from:to]) {
@@ -157,13 +160,6 @@ func line(s string, at int, in quote, folded bool) int {
 			}
 			i += max(runOf(s, i), 1) - 1
 		}
-	}
-	return len(s)
-}
-
-func until(s string, at int, stops string) int {
-	if i := strings.IndexAny(s[at:], stops); i >= 0 {
-		return at + i
 	}
 	return len(s)
 }
