@@ -34,44 +34,6 @@ func tokens() (shape *regexp.Regexp, hints []string) {
 	return regexp.MustCompile(`(?i)\b(?:` + strings.Join(all, "|") + `)`), hints
 }
 
-// formats takes out tokens by their issuers' names, and card and account numbers by their checksum.
-func formats(s string, found func(string)) string {
-	lower := strings.ToLower(s)
-	if containsAny(lower, prefixHints) {
-		s = cut(s, prefixed.FindAllStringIndex(s, -1), found, whole)
-	}
-	if containsAny(lower, words["issuers"]) {
-		s = cut(s, issued.FindAllStringSubmatchIndex(s, -1), found, func(m []int, _ int) (from, to int) {
-			if public.MatchString(s[m[2]:m[3]]) || !opaque(s[m[4]:m[5]]) {
-				return 0, 0
-			}
-			return m[4], m[5]
-		})
-	}
-	if strings.ContainsFunc(s, unicode.IsDigit) {
-		for _, number := range checked {
-			s = cut(s, number.shape.FindAllStringIndex(s, -1), found, func(m []int, _ int) (from, to int) {
-				if !number.valid(s[m[0]:m[1]]) {
-					return 0, 0
-				}
-				return m[0], m[1]
-			})
-		}
-	}
-	return s
-}
-
-var checked = []struct {
-	shape *regexp.Regexp
-	valid func(string) bool
-}{{card, luhn}, {iban, mod97}}
-
-func containsAny(s string, parts []string) bool {
-	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
-}
-
-func whole(m []int, _ int) (from, to int) { return m[0], m[1] }
-
 // public ends the name of a value that may be read, whatever it looks like.
 var public = regexp.MustCompile(`(?i)(?:commit|digest|etag|hash|(?:^|[ _.\-])id|image|ref|revision|sha\d*|tag|uuid|version)[ \t]*$`)
 
@@ -138,20 +100,60 @@ var keys = regexp.MustCompile(`(?is)-{4,5} ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK
 //go:embed shapes.txt
 var shapesText string
 
-// A row is one shape of shapes.txt, which has a tab only between the hints and the shape.
+// A row is one shape of a secret.
 type row struct {
-	hints []string
+	hints []string // in small letters, one of which is in the text
 	shape *regexp.Regexp
+	value value
 }
 
+// A value returns the place of the secret in a match, which is empty if the match is none. What was taken out last
+// ends at kept.
+type value func(s string, m []int, kept int) (from, to int)
+
+// table has the shapes of shapes.txt, which has a tab only between the hints and the shape, and then the tokens by
+// their issuers' names, the numbers of cards and accounts by their checksum, and what is random.
 var table = func() (rows []row) {
 	for line := range strings.SplitSeq(shapesText, "\n") {
 		if hints, shape, ok := strings.Cut(strings.TrimSuffix(line, "\r"), "\t"); ok {
-			rows = append(rows, row{strings.Fields(hints), regexp.MustCompile(shape)})
+			rows = append(rows, row{strings.Fields(hints), regexp.MustCompile(shape), behind})
 		}
 	}
-	return rows
+	digits := strings.Split("0123456789", "")
+	return append(rows,
+		row{prefixHints, prefixed, whole(always)},
+		row{words["issuers"], issued, token},
+		row{digits, card, whole(luhn)},
+		row{digits, iban, whole(mod97)},
+		row{digits, regexp.MustCompile(`[\w+\-=]{32,}`), whole(random)})
 }()
+
+// whole returns the place of a match, if it is what it looks like.
+func whole(is func(match string) bool) value {
+	return func(s string, m []int, _ int) (from, to int) {
+		if !is(s[m[0]:m[1]]) {
+			return 0, 0
+		}
+		return m[0], m[1]
+	}
+}
+
+func always(string) bool { return true }
+
+// behind is the value behind the first group.
+func behind(s string, m []int, _ int) (from, to int) {
+	if strings.HasPrefix(s[m[3]:], Mark) || withPort.MatchString(s[m[0]:m[1]]) {
+		return 0, 0
+	}
+	return m[3], m[1]
+}
+
+func token(s string, m []int, _ int) (from, to int) {
+	if public.MatchString(s[m[2]:m[3]]) || !opaque(s[m[4]:m[5]]) {
+		return 0, 0
+	}
+	return m[4], m[5]
+}
 
 // shapes takes out what looks like a secret, and looks again at the rest.
 func shapes(s string, found func(secret string)) string {
@@ -166,45 +168,27 @@ func shapes(s string, found func(secret string)) string {
 }
 
 func once(s string, found func(secret string)) string {
-	s = cut(s, keys.FindAllStringIndex(s, -1), found, whole)
+	s = cut(s, keys, found, whole(always))
 	s = elements(s, found)
 	s = assigned(s, found)
 	lower := strings.ToLower(strings.ToUpper(s)) // as (?i) folds, ſ and K too
 	for _, row := range table {
-		if containsAny(lower, row.hints) {
-			s = replace(s, row.shape, found)
+		if slices.ContainsFunc(row.hints, func(hint string) bool { return strings.Contains(lower, hint) }) {
+			s = cut(s, row.shape, found, row.value)
 		}
 	}
-	return random(formats(s, found), found)
-}
-
-func replace(s string, shape *regexp.Regexp, found func(string)) string {
-	return cut(s, shape.FindAllStringSubmatchIndex(s, -1), found, func(m []int, _ int) (from, to int) {
-		if strings.HasPrefix(s[m[3]:], Mark) || withPort.MatchString(s[m[0]:m[1]]) {
-			return 0, 0
-		}
-		return m[3], m[1]
-	})
+	return s
 }
 
 // withPort matches what only looks like a user and a password before a host.
 var withPort = regexp.MustCompile(`^https?:(?:\\*/){2}(?:localhost|\[[0-9a-f:]+\]|[\w\-]+(?:\.[\w\-]+)+):\d{1,5}\\*/[^:]*@$`)
 
-var run = regexp.MustCompile(`[\w+\-=]{32,}`)
-
-// random removes long random runs of letters of both cases and digits. Hexadecimal digests and UUIDs have one case.
-func random(s string, found func(string)) string {
+// random reports whether a long run of letters of both cases and digits is random. Hexadecimal digests and UUIDs have
+// one case.
+func random(run string) bool {
 	const entropy = 4.0 // bits a byte; a word of that length has less
-	return cut(s, run.FindAllStringIndex(s, -1), found, func(m []int, _ int) (from, to int) {
-		if run := s[m[0]:m[1]]; mixed(run) && bits(run) >= entropy {
-			return m[0], m[1]
-		}
-		return 0, 0
-	})
-}
-
-func mixed(run string) bool {
-	return strings.ContainsAny(run, "0123456789") && strings.ToLower(run) != run && strings.ToUpper(run) != run
+	mixed := strings.ContainsAny(run, "0123456789") && strings.ToLower(run) != run && strings.ToUpper(run) != run
+	return mixed && bits(run) >= entropy
 }
 
 func bits(run string) float64 {
@@ -229,14 +213,13 @@ func elements(s string, found func(string)) string {
 	if !strings.Contains(s, "</") && !strings.Contains(s, "u003c/") {
 		return s
 	}
-	tags := element.FindAllStringSubmatchIndex(s, -1)
 	ends := make(map[string][]int)
-	for _, m := range tags {
+	for _, m := range element.FindAllStringSubmatchIndex(s, -1) {
 		if m[2] < m[3] {
 			ends[s[m[4]:m[5]]] = append(ends[s[m[4]:m[5]]], m[0])
 		}
 	}
-	return cut(s, tags, found, func(m []int, _ int) (from, to int) {
+	return cut(s, element, found, func(s string, m []int, _ int) (from, to int) {
 		tag := s[m[4]:m[5]]
 		if m[2] < m[3] || strings.HasSuffix(strings.TrimRight(s[:m[1]], `u03e\>`), "/") || !IsSecret(tag) {
 			return 0, 0
