@@ -102,24 +102,6 @@ func (l *look) read(description string) {
 	}
 }
 
-// withFreshness adds how long the result of a tool stays true; for a write only whether it is a secret.
-func withFreshness(a annotation.Annotations, def *mcp.Tool, name []word) annotation.Annotations {
-	says, secret, why := freshness(def, name)
-	if says == "" || a.ReadOnly == annotation.No && !secret {
-		return a
-	}
-	e := annotation.Evidence{
-		Field: annotation.FreshnessHint, Value: string(says), Source: annotation.Inferred,
-		Strength: why.place.strength(), Word: why.word, Place: string(why.place),
-	}
-	a.Freshness, a.Evidence = says, append(a.Evidence, e)
-	if secret {
-		a.Secret, e.Field, e.Value = annotation.Yes, annotation.SecretHint, annotation.Yes.String()
-		a.Evidence = append(a.Evidence, e)
-	}
-	return a
-}
-
 // freshness returns how long the result of a read stays true ("" if unknown), whether it is a secret, and why.
 func freshness(def *mcp.Tool, words []word) (says annotation.Freshness, secret bool, why finding) {
 	var name, first, rest, parameters look

@@ -56,7 +56,7 @@ func infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
 		t.c.walk(schema.Decoded(def.InputSchema), 0)
 	}
 	t.decide()
-	return withFreshness(t.annotate(def, name), def, name)
+	return t.annotate(def, name)
 }
 
 // sharedPrefix counts the words that all names begin with, but no plain verb and no last word of a name.
@@ -191,6 +191,16 @@ func (t *tool) annotate(def *mcp.Tool, name []word) annotation.Annotations {
 	}
 	a.Complexity, why = t.complexity(def, name)
 	say(annotation.ComplexityHint, string(a.Complexity), why)
+	fresh, secret, why := freshness(def, name)
+	if fresh == "" || a.ReadOnly == annotation.No && !secret { // of a write it only matters whether it is a secret
+		return a
+	}
+	a.Freshness = fresh
+	say(annotation.FreshnessHint, string(fresh), why)
+	if secret {
+		a.Secret = annotation.Yes
+		say(annotation.SecretHint, "yes", why)
+	}
 	return a
 }
 
