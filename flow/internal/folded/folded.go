@@ -384,16 +384,17 @@ const MaxTries = 64
 // Find returns where a folded value is, -1 if nowhere: as whole words if words is true, unless it is there too
 // often.
 func (t *Text) Find(value []byte, words bool, from int) int {
-	for tries := 0; from <= len(t.Norm)-len(value); tries++ {
-		at := bytes.Index(t.Norm[from:], value)
-		if at < 0 {
-			return -1
-		}
-		at += from
-		if tries == MaxTries || !words || t.Edge(at) && t.Edge(at+len(value)) {
-			return at
-		}
-		from = at + 1
+	at := t.next(value, from)
+	for tries := 0; words && at >= 0 && tries < MaxTries && !(t.Edge(at) && t.Edge(at+len(value))); tries++ {
+		at = t.next(value, at+1)
+	}
+	return at
+}
+
+// next returns the first place from a byte on where a folded value is, -1 if there is none.
+func (t *Text) next(value []byte, from int) int {
+	if at := bytes.Index(t.Norm[min(from, len(t.Norm)):], value); at >= 0 {
+		return from + at
 	}
 	return -1
 }

@@ -1,7 +1,6 @@
 package folded
 
 import (
-	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -25,17 +24,11 @@ func (t *Text) Part(at, n int) string {
 
 // Word returns where a word that begins with a stem is, -1 if nowhere.
 func (t *Text) Word(stem []byte, from int) int {
-	for from <= len(t.Norm)-len(stem) {
-		at := bytes.Index(t.Norm[from:], stem)
-		if at < 0 {
-			return -1
-		}
-		if at += from; t.Edge(at) {
-			return at
-		}
-		from = at + 1
+	at := t.next(stem, from)
+	for at >= 0 && !t.Edge(at) {
+		at = t.next(stem, at+1)
 	}
-	return -1
+	return at
 }
 
 // Names returns where a text has two words of an action close together, -1 if nowhere.
