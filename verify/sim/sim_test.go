@@ -4,8 +4,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -99,14 +102,39 @@ func report(t *testing.T, name string, seed uint64, out sim.Outcome) {
 	t.Errorf("seed %d breaks %d invariants", seed, len(out.Violations))
 }
 
-// Each promise has a name of its own.
-func TestInvariantsHaveNames(t *testing.T) {
+// Every invariant that a scenario may break is on the page of guarantees or on that of the mutants.
+func TestInvariantsAreOnAPage(t *testing.T) {
 	t.Parallel()
-	seen := make(map[string]bool)
-	for _, i := range sim.Invariants {
-		if i.Name == "" || i.Says == "" || seen[i.Name] {
-			t.Errorf("%+v is empty, or is listed twice", i)
+	guarantees, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "guarantees.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mutants, err := os.ReadFile(filepath.Join("..", "mutants", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, _, _ := strings.Cut(string(mutants), "\n|")
+	page += string(guarantees)
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := make(map[string]bool)
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		seen[i.Name] = true
+		for _, found := range regexp.MustCompile(`[fF]\("(I\d+)`).FindAllStringSubmatch(string(source), -1) {
+			checked[found[1]] = true
+		}
+	}
+	if len(checked) < 25 {
+		t.Errorf("%d invariants were found, want at least 25; has their form changed?", len(checked))
+	}
+	for name := range checked {
+		if !regexp.MustCompile(`\b` + name + `\b`).MatchString(page) {
+			t.Errorf("%s is on neither page", name)
+		}
 	}
 }
