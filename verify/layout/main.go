@@ -10,18 +10,15 @@ package main
 
 import (
 	"bytes"
-	"cmp"
-	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
+	"go/doc"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -75,7 +72,7 @@ func run(brief bool) (faults []string, err error) {
 		for _, p := range m.packages {
 			lines += p.lines
 			if !brief {
-				fmt.Printf("  %-50s %7d %6d\n", strings.TrimPrefix(p.path, prefix+"/"), p.lines, len(p.names))
+				fmt.Printf("  %-50s %7d %6d\n", strings.TrimPrefix(p.path, prefix+"/"), p.lines, p.names)
 			}
 			faults = append(faults, p.faults(m)...)
 		}
@@ -95,8 +92,8 @@ func (p *pkg) faults(m *module) (faults []string) {
 	if m.path != prefix || !p.exported() {
 		return faults
 	}
-	if n := len(p.names); n > mostNames {
-		faults = append(faults, fmt.Sprintf("%s exports %d names, more than %d", p.path, n, mostNames))
+	if p.names > mostNames {
+		faults = append(faults, fmt.Sprintf("%s exports %d names, more than %d", p.path, p.names, mostNames))
 	}
 	if _, excused := exceptions[p.path]; p.lines > mostLines && !excused {
 		faults = append(faults, fmt.Sprintf("%s has %d lines, more than %d", p.path, p.lines, mostLines))
@@ -104,19 +101,19 @@ func (p *pkg) faults(m *module) (faults []string) {
 	return faults
 }
 
-// prefix is the path of the root module, and that of the others begins with it.
+// prefix is the path of the root module. Those of other modules and of packages add their folder.
 const prefix = "github.com/fairlead-go/fairlead"
 
 type module struct {
-	path, dir string // dir is from the root of the repository, with slashes
-	packages  []*pkg // by path
+	path     string
+	packages []*pkg // by path
 }
 
 type pkg struct {
 	path  string
 	name  string
-	lines int             // of files other than tests
-	names map[string]bool // exported, at top level
+	lines int // of files other than tests
+	names int // exported, at top level
 }
 
 // exported reports whether the package is one for users.
@@ -124,119 +121,83 @@ func (p *pkg) exported() bool {
 	return p.name != "main" && !slices.Contains(strings.Split(p.path, "/"), "internal")
 }
 
-var moduleLine = regexp.MustCompile(`(?m)^module (\S+)$`)
-
-func read(root string) ([]*module, error) {
+// read returns the modules in order of their paths.
+func read(root string) (modules []*module, err error) {
 	tree := os.DirFS(root)
-	var modules []*module
-	var files []string
-	err := fs.WalkDir(tree, ".", func(file string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(tree, ".", func(folder string, d fs.DirEntry, err error) error {
 		switch name := d.Name(); {
-		case err != nil:
+		case err != nil || !d.IsDir():
 			return err
-		case d.IsDir() && (name == "testdata" || name != "." && strings.HasPrefix(name, ".")):
+		case name == "testdata" || name != "." && strings.HasPrefix(name, "."):
 			return fs.SkipDir
-		case name == "go.mod":
-			text, err := fs.ReadFile(tree, file)
-			if err != nil {
-				return err
+		}
+		p, err := readPackage(tree, folder)
+		if err != nil {
+			return err
+		}
+		if _, err := fs.Stat(tree, path.Join(folder, "go.mod")); err == nil {
+			modules = append(modules, &module{path: p.path})
+		}
+		for _, m := range slices.Backward(modules) { // an inner module comes after the outer one
+			if p.lines > 0 && strings.HasPrefix(p.path+"/", m.path+"/") {
+				m.packages = append(m.packages, p)
+				break
 			}
-			found := moduleLine.FindSubmatch(text)
-			if found == nil {
-				return fmt.Errorf("%s names no module", file)
-			}
-			modules = append(modules, &module{path: string(found[1]), dir: path.Dir(file)})
-		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
-			files = append(files, file)
 		}
 		return nil
 	})
+	return modules, err
+}
+
+func readPackage(tree fs.FS, folder string) (*pkg, error) {
+	p := &pkg{path: path.Join(prefix, folder)}
+	names, err := fs.Glob(tree, path.Join(folder, "*.go"))
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(modules, func(a, b *module) int { return cmp.Compare(a.path, b.path) })
-	for _, file := range files {
-		m := moduleOf(modules, file)
-		if m == nil {
-			return nil, errors.New(file + " is in no module")
+	set := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
 		}
-		text, err := fs.ReadFile(tree, file)
-		if err == nil {
-			err = m.add(file, text)
-		}
+		text, err := fs.ReadFile(tree, name)
 		if err != nil {
 			return nil, err
 		}
-	}
-	for _, m := range modules {
-		slices.SortFunc(m.packages, func(a, b *pkg) int { return cmp.Compare(a.path, b.path) })
-	}
-	return modules, nil
-}
-
-// moduleOf returns the innermost of the modules that have a file, nil for none.
-func moduleOf(modules []*module, file string) (innermost *module) {
-	for _, m := range modules {
-		holds := m.dir == "." || strings.HasPrefix(file, m.dir+"/")
-		if holds && (innermost == nil || len(m.dir) > len(innermost.dir) || innermost.dir == ".") {
-			innermost = m
+		file, err := parser.ParseFile(set, name, text, parser.ParseComments)
+		if err != nil {
+			return nil, err
 		}
+		p.name = file.Name.Name
+		p.lines += bytes.Count(text, []byte("\n"))
+		files = append(files, file)
 	}
-	return innermost
-}
-
-func (m *module) add(file string, text []byte) error {
-	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash(file), text, parser.SkipObjectResolution)
+	if len(files) == 0 {
+		return p, nil
+	}
+	d, err := doc.NewFromFiles(set, files, p.path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	own := path.Join(m.path, strings.TrimPrefix(strings.TrimPrefix(path.Dir(file), m.dir), "/"))
-	if m.dir == "." {
-		own = path.Join(m.path, path.Dir(file))
-	}
-	at := slices.IndexFunc(m.packages, func(p *pkg) bool { return p.path == own })
-	if at < 0 {
-		at = len(m.packages)
-		m.packages = append(m.packages, &pkg{path: own, names: make(map[string]bool)})
-	}
-	p := m.packages[at]
-	p.name = parsed.Name.Name
-	p.lines += bytes.Count(text, []byte("\n"))
-	for _, d := range parsed.Decls {
-		p.declares(d)
-	}
-	return nil
-}
-
-func (p *pkg) declares(d ast.Decl) {
-	add := func(names ...*ast.Ident) {
-		for _, name := range names {
-			if name.IsExported() {
-				p.names[name.Name] = true
-			}
+	exported := make(map[string]bool) // some are declared once for each system
+	add := func(funcs []*doc.Func, values ...*doc.Value) {
+		for _, f := range funcs {
+			exported[f.Name] = true
 		}
-	}
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		if d.Recv == nil {
-			add(d.Name)
-		}
-	case *ast.GenDecl:
-		ofType := false
-		for _, spec := range d.Specs {
-			switch spec := spec.(type) {
-			case *ast.TypeSpec:
-				add(spec.Name)
-			case *ast.ValueSpec:
-				if d.Tok == token.CONST && spec.Type != nil {
-					_, ofType = spec.Type.(*ast.Ident) // of this package, or a basic one
-				} else if len(spec.Values) > 0 {
-					ofType = false
-				}
-				if !ofType {
-					add(spec.Names...)
+		for _, v := range values {
+			for _, name := range v.Names {
+				if token.IsExported(name) { // the others share a line with one that is
+					exported[name] = true
 				}
 			}
 		}
 	}
+	add(d.Funcs, slices.Concat(d.Consts, d.Vars)...)
+	for _, t := range d.Types { // its constants count with it
+		exported[t.Name] = true
+		add(t.Funcs, t.Vars...)
+	}
+	p.names = len(exported)
+	return p, nil
 }

@@ -64,7 +64,7 @@ func TestRead(t *testing.T) {
 	if len(modules) != 2 || len(modules[0].packages) != 1 || len(modules[1].packages) != 1 {
 		t.Fatal(modules)
 	}
-	if p := modules[0].packages[0]; p.path != prefix || p.lines != 13 || len(p.names) != 3 {
+	if p := modules[0].packages[0]; p.path != prefix || p.lines != 13 || p.names != 3 {
 		t.Errorf("got %+v, want 13 lines and the names A, T and F", p)
 	}
 	if p := modules[1].packages[0]; p.path != prefix+"/contrib/x" || p.lines != 1 {
