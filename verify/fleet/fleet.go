@@ -3,7 +3,6 @@
 package fleet
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -91,18 +90,14 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 			return nil, fmt.Errorf("replica %d: %w\n%s", i, err, c.log.String())
 		}
 		r.Log += c.log.String()
-		lines := bufio.NewScanner(&c.out)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
+		for lines := json.NewDecoder(&c.out); lines.More(); {
 			var e line
-			if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			if err := lines.Decode(&e); err != nil {
 				return nil, fmt.Errorf("replica %d: %w", i, err)
 			}
-			if e.Stood > 0 {
-				r.Stood = max(r.Stood, e.Stood)
-				continue
+			if r.Stood = max(r.Stood, e.Stood); e.Stood == 0 {
+				events = append(events, e.Event)
 			}
-			events = append(events, e.Event)
 		}
 	}
 	r.Stood = max(r.Stood, stood())
@@ -113,7 +108,7 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 
 func (r *Result) judge(o Options, events []world.Event, ledger []world.Execution) {
 	r.Calls, r.Server = len(events), len(ledger)
-	var broken, late world.Breaches // late are those that a stopped process may cause
+	var late []string // broken promises that a stopped process may cause
 	var took []time.Duration
 	for _, e := range events {
 		took = append(took, e.Ended.Sub(e.Began))
@@ -124,7 +119,7 @@ func (r *Result) judge(o Options, events []world.Event, ledger []world.Execution
 			r.Denied++
 		}
 		if took := e.Ended.Sub(e.Began); took > deadline+slack {
-			late.Addf("the call %s took %v, and had %v", e.Call, took, deadline)
+			late = append(late, fmt.Sprintf("the call %s took %v, and had %v", e.Call, took, deadline))
 		}
 	}
 	if slices.Sort(took); len(took) > 0 {
@@ -134,12 +129,11 @@ func (r *Result) judge(o Options, events []world.Event, ledger []world.Execution
 	r.Over = world.Peak(ledger, o.PerMinute) - burst
 	// Calls that were admitted one after the other may arrive at once: the server lags by those in flight.
 	if most := float64(replicas*workers + o.Trouble.Bursts*burst); r.Over > most {
-		late.Addf("the quota was exceeded by %.0f calls; what was done to the engine may cost %d bursts of %d, and %d calls were on their way", r.Over, o.Trouble.Bursts, burst, replicas*workers)
+		late = append(late, fmt.Sprintf("the quota was exceeded by %.0f calls; what was done to the engine may cost %d bursts of %d, and %d calls were on their way", r.Over, o.Trouble.Bursts, burst, replicas*workers))
 	}
-	world.Reads(events, &late)
-	world.Writes(events, ledger, &broken)
-	r.Excused = len(late.List())
-	r.Broken = append(broken.List(), late.List()...)
+	late = append(late, world.Reads(events)...)
+	r.Excused = len(late)
+	r.Broken = append(world.Writes(events, ledger), late...)
 }
 
 // cold is the prefix of the items that all replicas ask for at once.

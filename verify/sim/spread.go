@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,7 +32,7 @@ const (
 
 // A spread is one scenario over two replicas and one engine, which may fail.
 type spread struct {
-	journal // its mutex guards chance while calls run, and events
+	journal // its mutex guards chance and events while calls run
 
 	chance *rand.Rand
 	engine *engine
@@ -44,7 +42,6 @@ type spread struct {
 	names  bool // calls name what they are about
 	quiet  bool // nothing is written, and the engine is well
 	events []world.Event
-	broken world.Breaches
 }
 
 // RunSpread plays the scenario of a seed in a bubble of its own.
@@ -52,16 +49,7 @@ func RunSpread(t *testing.T, seed uint64) Outcome {
 	s := &spread{chance: rand.New(rand.NewPCG(seed, 16))}
 	s.server.Ledger = &s.ledger
 	s.journal.play(t, s.play)
-	return Outcome{len(s.events), len(s.ledger.All()), append(s.violations, s.broken.List()...), s.calls}
-}
-
-func (s *spread) calls() string {
-	var text strings.Builder
-	slices.SortFunc(s.events, func(a, b world.Event) int { return a.Began.Compare(b.Began) })
-	for _, e := range s.events {
-		fmt.Fprintf(&text, "%s..%s %s %v %q: %d %s\n", e.Began.Format("05.000"), e.Ended.Format("05.000"), e.Call, e.Kind, e.Item, e.Version, e.Err)
-	}
-	return text.String()
+	return Outcome{len(s.events), len(s.ledger.All()), s.violations, func() string { return s.print("spread") }}
 }
 
 func (s *spread) play(*testing.T) {
@@ -99,19 +87,19 @@ func (s *spread) play(*testing.T) {
 	s.call(replicas[1], "get", "rest 1", "0", spreadDeadline)
 	ledger := s.ledger.All()
 	if len(ledger) != before {
-		s.broken.Addf("I19: after all had come to rest a replica asks for a result that another has cached")
+		s.badf("I19", "a replica", "asks for a result that another has cached after all had come to rest")
 	}
-	world.Reads(s.events, &s.broken)
-	world.Writes(s.events, ledger, &s.broken)
+	s.violations = append(s.violations, world.Reads(s.events)...)
+	s.violations = append(s.violations, world.Writes(s.events, ledger)...)
 	if n := world.Again(ledger, ""); s.quiet && n > 0 {
-		s.broken.Addf("I14: %d items were fetched more than once", n)
+		s.badf("I14", n, "items were fetched more than once")
 	}
 	bursts := 1.0
 	if s.engine.away != (outage{}) { // it has saved tokens meanwhile
 		bursts = 2
 	}
 	if peak, most := world.Peak(ledger, spreadPerMin), bursts*spreadBurst; peak > most+1 {
-		s.broken.Addf("I11: %.1f calls more than the rate gives, which is above %.0f", peak, most)
+		s.badf("I11", "the servers", "got %.1f calls more than the rate gives, which is above %.0f", peak, most)
 	}
 }
 
@@ -138,12 +126,13 @@ func (s *spread) call(at middleware.ToolCaller, name, id, item string, deadline 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
+	s.say(id, name, fmt.Sprintf("%q began at %.3f: %d %s", item, e.Began.Sub(s.start).Seconds(), e.Version, e.Err))
 	late := opTimeout
 	if e.Kind == world.Delete { // an approval's outcome is recorded even if its caller has gone
 		late *= 3
 	}
 	if over := e.Ended.Sub(e.Began) - deadline; over > late {
-		s.broken.Addf("I9: %s was back %v after its end", id, over)
+		s.badf("I9", id, "was back %v after its end", over)
 	}
 }
 

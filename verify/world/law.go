@@ -4,38 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
-
-// Breaches are violations of the laws. They count all and keep the first few.
-type Breaches struct {
-	mu    sync.Mutex
-	count int
-	first []string
-}
-
-const mostBreaches = 20
-
-// Addf records a breach.
-func (b *Breaches) Addf(format string, args ...any) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.count++; b.count <= mostBreaches {
-		b.first = append(b.first, fmt.Sprintf(format, args...))
-	}
-}
-
-// List returns the first breaches, and how many there are beside.
-func (b *Breaches) List() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	list := slices.Clone(b.first)
-	if more := b.count - len(list); more > 0 {
-		list = append(list, fmt.Sprintf("and %d more", more))
-	}
-	return list
-}
 
 // An Event is a call of the items' tools, as its caller saw it.
 type Event struct {
@@ -49,8 +19,8 @@ type Event struct {
 	Err          string `json:",omitempty"`
 }
 
-// Reads records the reads that are older than a write that was over before they began.
-func Reads(events []Event, broken *Breaches) {
+// Reads reports the reads that are older than a write that was over before they began.
+func Reads(events []Event) (broken []string) {
 	type write struct {
 		ended   time.Time
 		version int64
@@ -75,33 +45,36 @@ func Reads(events []Event, broken *Breaches) {
 		list := writes[e.Item]
 		at, _ := slices.BinarySearchFunc(list, e.Began, func(w write, t time.Time) int { return w.ended.Compare(t) })
 		if at > 0 && e.Version < list[at-1].version {
-			broken.Addf("I4: the read %s of %q is of write %d, and %d was over %v before it began", e.Call, e.Item, e.Version, list[at-1].version, e.Began.Sub(list[at-1].ended))
+			broken = append(broken, fmt.Sprintf("I4: the read %s of %q is of write %d, and %d was over %v before it began", e.Call, e.Item, e.Version, list[at-1].version, e.Began.Sub(list[at-1].ended)))
 		}
 	}
+	return broken
 }
 
 // Writes reports executions that were twice, unapproved, or denied by their error.
-func Writes(events []Event, ledger []Execution, broken *Breaches) {
+func Writes(events []Event, ledger []Execution) (broken []string) {
+	bad := func(format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) }
 	times := make(map[string]int)
 	for _, x := range ledger {
 		if x.Kind == Read {
 			continue
 		}
 		if times[x.Call]++; times[x.Call] == 2 {
-			broken.Addf("I2: %s, which %v, was executed twice", x.Call, x.Kind)
+			bad("I2: %s, which %v, was executed twice", x.Call, x.Kind)
 		}
 		if denied(x.Call) {
-			broken.Addf("I1: %s was executed, which was denied", x.Call)
+			bad("I1: %s was executed, which was denied", x.Call)
 		}
 	}
 	for _, e := range events {
 		if (e.Denied || e.NotSent) && times[e.Call] > 0 {
-			broken.Addf("I2: %s was executed, and its error reports that it was not: %s", e.Call, e.Err)
+			bad("I2: %s was executed, and its error reports that it was not: %s", e.Call, e.Err)
 		}
 		if e.Kind == Delete && e.Err == "" && times[e.Call] != 1 {
-			broken.Addf("I6: %s succeeded and was executed %d times", e.Call, times[e.Call])
+			bad("I6: %s succeeded and was executed %d times", e.Call, times[e.Call])
 		}
 	}
+	return broken
 }
 
 // Again returns how many of the items that begin with a prefix were fetched more than once.

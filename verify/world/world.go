@@ -5,6 +5,7 @@ package world
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -42,12 +43,10 @@ func (k Kind) Agrees(a annotation.Annotations) bool {
 	switch k {
 	case Read:
 		return a.Safety() == annotation.Safe
-	case Update:
-		return a.Safety() == annotation.Moderate && a.SafeToRetry()
-	case Add:
-		return a.Safety() == annotation.Moderate && !a.SafeToRetry()
+	case Delete:
+		return a.Safety().MustConfirm() && !a.SafeToRetry()
 	}
-	return a.Safety().MustConfirm() && !a.SafeToRetry()
+	return a.Safety() == annotation.Moderate && a.SafeToRetry() == (k == Update)
 }
 
 // Guard guards an executor of tools without a catalog: it accepts each as the call has it.
@@ -165,31 +164,31 @@ type Execution struct {
 
 // A Ledger is what servers executed.
 type Ledger struct {
-	mu    sync.Mutex
-	all   []Execution
-	times map[string]int
+	mu  sync.Mutex
+	all []Execution
 }
 
 func (l *Ledger) add(e Execution) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.times == nil {
-		l.times = make(map[string]int)
-	}
 	l.all = append(l.all, e)
-	l.times[e.Call]++
 }
 
 // All returns a copy of the ledger.
 func (l *Ledger) All() []Execution {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]Execution(nil), l.all...)
+	return slices.Clone(l.all)
 }
 
 // Times returns how often a call was executed.
-func (l *Ledger) Times(call string) int {
+func (l *Ledger) Times(call string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.times[call]
+	for _, e := range l.all {
+		if e.Call == call {
+			n++
+		}
+	}
+	return n
 }
