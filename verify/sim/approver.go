@@ -15,32 +15,30 @@ import (
 )
 
 // A manner is how the person, or a layer in between, answers a question.
-type manner uint8
+type manner string
 
 const (
-	approves     manner = iota
-	denies              //
-	silent              // until the question ends, with the error of its context
-	stuck               // until long after the question has ended, then approves
-	late                // approves shortly after the question has ended
-	tied                // approves at the very instant of its end
-	hurried             // approves because the question has ended
-	zero                // no decision
-	odd                 // an undefined verdict
-	yesWithError        //
-	panics              //
-	exits               // ends its goroutine
-	edits               // approves with other arguments
-	editsBadly          // approves with arguments that cannot be sent
-	twice               // denies, and then approves
-	scrawls             // overwrites the bytes that it was shown, and approves
-	lastManner          //
+	approves     manner = "yes"
+	denies       manner = "no"
+	silent       manner = "silent" // until the question ends, with the error of its context
+	stuck        manner = "stuck"  // until long after the question has ended, then approves
+	late         manner = "late yes"
+	tied         manner = "yes at the deadline"
+	hurried      manner = "yes when it was over"
+	zero         manner = "zero" // no decision
+	odd          manner = "odd verdict"
+	yesWithError manner = "yes with an error"
+	panics       manner = "panic"
+	exits        manner = "Goexit"
+	edits        manner = "edit"             // approves with other arguments
+	editsBadly   manner = "bad edit"         // approves with arguments that cannot be sent
+	twice        manner = "no, then yes"     // on one desk
+	scrawls      manner = "scrawl, then yes" // overwrites the bytes that it was shown
+	closes       manner = "closes"           // a form, which is a denial with other desks
+	leaves       manner = "leaves"           // with the client; with other desks it is silence
 )
 
-var mannerNames = [...]string{"yes", "no", "silent", "stuck", "late yes", "yes at the deadline", "yes when it was over", "zero", "odd verdict",
-	"yes with an error", "panic", "Goexit", "edit", "bad edit", "no, then yes", "scrawl, then yes"}
-
-func (m manner) String() string { return mannerNames[m] }
+var manners = []manner{approves, denies, silent, stuck, late, tied, hurried, zero, odd, yesWithError, panics, exits, edits, editsBadly, twice, scrawls}
 
 func (w *scenario) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
 	r, how, wait := w.question(request)
@@ -50,9 +48,7 @@ func (w *scenario) Confirm(ctx context.Context, request hitl.Request) (hitl.Deci
 		asked := time.Now()
 		<-ctx.Done()
 		if lasted := time.Since(asked); lasted > askTimeout {
-			w.mu.Lock()
 			w.badf("I13", r, "a question was unanswered for %v", lasted)
-			w.mu.Unlock()
 		}
 		return hitl.Decision{}, ctx.Err()
 	case hurried:
@@ -202,7 +198,7 @@ func (w *scenario) question(request hitl.Request) (*record, manner, time.Duratio
 	}
 	how, wait := approves, span(dice, 10*time.Millisecond, 12*time.Second)
 	if !w.epilogue && dice.IntN(100) < 50 {
-		how = manner(dice.IntN(int(lastManner)))
+		how = manners[dice.IntN(len(manners))]
 	}
 	if how == late {
 		wait = span(dice, time.Millisecond, 10*time.Second)
@@ -210,7 +206,7 @@ func (w *scenario) question(request hitl.Request) (*record, manner, time.Duratio
 	if r.turn != nil && r.yes != nil && time.Since(r.yes.at) >= w.settings.lifetime {
 		before, shown = before+1, r.yes.bytes // the approval expired while the call waited for its turn
 	}
-	w.say(r.id, "asked", how.String())
+	w.say(r.id, "asked", string(how))
 	r.told = !request.InDoubt.IsZero()
 	r.asked++
 	w.asking++

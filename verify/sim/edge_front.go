@@ -46,9 +46,7 @@ func (w *edges) build(t *testing.T) {
 			b.history[toolSpecs[i].name] = []revised{{revision: 1}}
 		}
 		w.servers = append(w.servers, b)
-		w.mu.Lock()
 		w.say(b.name, "is a server", fmt.Sprintf("that takes %s; lax:%t http:%t leads:%t", b.reader.name, b.lax, b.http, b.leads && b.http))
-		w.mu.Unlock()
 	}
 	for i := range 2 {
 		w.clients = append(w.clients, &peer{w: w, name: "client " + strconv.Itoa(i), ready: make(chan struct{}), forms: i == 0 || r.IntN(2) == 0})
@@ -113,14 +111,16 @@ func (w *edges) share(c *cache.Options, _ *ratelimit.Options, h *hitl.Options) {
 
 // accepted is a lock to the first definition of every tool.
 var accepted = sync.OnceValue(func() *pins.Lock {
-	lock, w := new(pins.Lock), &scenario{revision: make(map[place]int), listed: make(map[place]int)}
+	lock := new(pins.Lock)
 	tools := catalog.New(catalog.Options{Lock: lock})
 	tools.Trust(trusty)
+	unused := middleware.ToolCallerFunc(nil)
 	for _, server := range []string{trusty, liar} {
+		var first []*mcp.Tool
 		for i := range toolSpecs {
-			w.revision[place{server, toolSpecs[i].name}] = 1
+			first = append(first, definition(server, toolSpecs[i].name, 1))
 		}
-		if err := tools.Add(context.Background(), server, &session{w, server, ""}); err != nil {
+		if err := tools.AddTools(server, unused, first...); err != nil {
 			panic(err)
 		}
 	}

@@ -42,12 +42,6 @@ func (w *edges) confirmer() hitl.Confirmer {
 	return w
 }
 
-// Manners of a person with a form.
-const (
-	closes = lastManner + iota // closes the form, which is a denial with other desks
-	leaves                     // leaves with the client; with other desks it is silence
-)
-
 var edgeManners = []manner{denies, silent, late, closes, leaves, approves, approves, approves, approves, approves, approves, approves}
 
 // asked draws how the person answers a question, and when.
@@ -113,8 +107,6 @@ func shownAs(server, tool, revision, arguments string) *approved {
 func (p *peer) fill(form json.RawMessage) string {
 	m := inForm.FindStringSubmatch(text(readers[0].member(form, "message")))
 	if m == nil {
-		p.w.mu.Lock()
-		defer p.w.mu.Unlock()
 		p.w.badf("harness", p.w.asks[0], "%s cannot read the form %s", p.name, form)
 		return ""
 	}

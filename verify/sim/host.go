@@ -19,26 +19,23 @@ import (
 
 // A rogue is what a middleware of the host does to a call that needs an approval. None of it may
 // lead past the guard.
-type rogue uint8
+type rogue string
 
 const (
-	honest    rogue = iota
-	kinder          // outermost: a copy of the tool with less strict annotations
-	tampers         // after the approval: other arguments
-	crosses         // after the approval: another scope
-	reroutes        // after the approval: another server with the same definition
-	doubles         // after the approval: next is called twice
-	twins           // after the approval: next is called twice at once
-	lingers         // after the approval: next is called once more after the return
-	skips           // after the approval: next is called only after the return
-	freshens        // for each attempt: the tool as it is accepted then
-	fiddles         // for each attempt: other arguments
-	lastRogue       //
+	honest   rogue = ""
+	kinder   rogue = "kinder"   // outermost: a copy of the tool with less strict annotations
+	tampers  rogue = "tampers"  // after the approval: other arguments
+	crosses  rogue = "crosses"  // after the approval: another scope
+	reroutes rogue = "reroutes" // after the approval: another server with the same definition
+	doubles  rogue = "doubles"  // after the approval: next is called twice
+	twins    rogue = "twins"    // after the approval: next is called twice at once
+	lingers  rogue = "lingers"  // after the approval: next is called once more after the return
+	skips    rogue = "skips"    // after the approval: next is called only after the return
+	freshens rogue = "freshens" // for each attempt: the tool as it is accepted then
+	fiddles  rogue = "fiddles"  // for each attempt: other arguments
 )
 
-var rogueNames = [...]string{"", "kinder", "tampers", "crosses", "reroutes", "doubles", "twins", "lingers", "skips", "freshens", "fiddles"}
-
-func (r rogue) String() string { return rogueNames[r] }
+var rogues = []rogue{kinder, tampers, crosses, reroutes, doubles, twins, lingers, skips, freshens, fiddles}
 
 // outermost swaps in a less strict copy before the question: after it, no guard could see that the cache
 // keeps a result that it must not.

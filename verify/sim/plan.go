@@ -204,7 +204,7 @@ func (w *scenario) draw(r *rand.Rand, n int, kind shape) *record {
 	c.scribbles = r.IntN(3) == 0
 	c.smears = r.IntN(4) == 0
 	if r.IntN(3) == 0 {
-		c.rogue = rogue(1 + r.IntN(int(lastRogue)-1))
+		c.rogue = rogues[r.IntN(len(rogues))]
 	}
 	c.says(r, r.IntN(ordinary))
 	switch {

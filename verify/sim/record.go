@@ -133,31 +133,37 @@ type event struct {
 
 // A journal is the trace of a scenario and its violations.
 type journal struct {
-	seed       uint64
-	start      time.Time
-	mu         sync.Mutex // guards what follows, and what the scenario's own fields say
+	seed  uint64
+	start time.Time
+	mu    sync.Mutex // guards what the scenario's own fields say
+
+	lines      sync.Mutex // guards what follows
 	trace      []event
 	violations []string
 }
 
-// say adds to the trace; the caller holds the mutex.
+// say adds to the trace.
 func (j *journal) say(who, what, extra string) {
+	j.lines.Lock()
+	defer j.lines.Unlock()
 	j.trace = append(j.trace, event{j.now(), who, what, extra})
 }
 
-// badf reports a broken invariant; the caller holds the mutex.
+// badf reports a broken invariant.
 func (j *journal) badf(invariant string, who any, format string, args ...any) {
 	text := fmt.Sprintf("%s: %v: %s", invariant, who, fmt.Sprintf(format, args...))
-	j.violations = append(j.violations, text)
 	j.say("!!", text, "")
+	j.lines.Lock()
+	defer j.lines.Unlock()
+	j.violations = append(j.violations, text)
 }
 
 func (j *journal) now() time.Duration { return time.Since(j.start) }
 
 // print returns what happened, in order, after the scenario's settings.
 func (j *journal) print(settings any) string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	j.lines.Lock()
+	defer j.lines.Unlock()
 	var b strings.Builder
 	fmt.Fprintf(&b, "settings %+v\n", settings)
 	slices.SortStableFunc(j.trace, func(a, b event) int { return int(a.at - b.at) })
@@ -184,9 +190,7 @@ func (j *journal) dice(kind, n, m uint64) *rand.Rand {
 func (j *journal) play(t *testing.T, scenario func(*testing.T)) {
 	defer func() {
 		if v := recover(); v != nil { // a bubble that cannot end panics
-			j.mu.Lock()
-			j.violations = append(j.violations, fmt.Sprintf("I19: the scenario does not end: %v", v))
-			j.mu.Unlock()
+			j.badf("I19", "the scenario", "does not end: %v", v)
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) {

@@ -102,9 +102,7 @@ func (w *scenario) play(t *testing.T) {
 	}
 	for _, c := range w.changes() {
 		later(&running, c.at, func() {
-			w.mu.Lock()
 			w.say("**", c.text, "")
-			w.mu.Unlock()
 			c.do(w)
 		})
 	}

@@ -39,30 +39,26 @@ func (s *session) ListTools(context.Context, *mcp.ListToolsParams) (*mcp.ListToo
 	return &mcp.ListToolsResult{Tools: all}, nil
 }
 
-type fault uint8
+type fault string
 
 const (
-	none       fault = iota
-	slow             // answers after a long time
-	notSent          // never left
-	refused          // turned away before execution
-	failed           // before execution, which the error does not show
-	dropped          // executed, and the answer was lost
-	invalid          // a final error
-	isError          // the tool reports a failure
-	asksInput        // half an answer: the server wants to know more
-	neither          // nil, nil
-	panicked         //
-	goexit           // ends the goroutine
-	stubborn         // does not heed its context
-	refusedTie       // turned away, to come again at the very moment of the deadline
-	lastFault        //
+	none       fault = "ok"
+	slow       fault = "slow" // answers after a long time
+	notSent    fault = "not sent"
+	refused    fault = "refused"       // before execution
+	failed     fault = "failed before" // execution, which the error does not show
+	dropped    fault = "executed, answer lost"
+	invalid    fault = "invalid" // a final error
+	isError    fault = "isError" // the tool reports a failure
+	asksInput  fault = "asks for input"
+	neither    fault = "nil and nil"
+	panicked   fault = "panic"
+	goexit     fault = "Goexit"
+	stubborn   fault = "stubborn" // does not heed its context
+	refusedTie fault = "refused until the deadline"
 )
 
-var faultNames = [...]string{"ok", "slow", "not sent", "refused", "failed before", "executed, answer lost", "invalid", "isError",
-	"asks for input", "nil and nil", "panic", "Goexit", "stubborn", "refused until the deadline"}
-
-func (f fault) String() string { return faultNames[f] }
+var faults = []fault{slow, notSent, refused, failed, dropped, invalid, isError, asksInput, neither, panicked, goexit, stubborn, refusedTie}
 
 // A serverError is a fault as an error. It names its execution.
 type serverError struct {
@@ -142,7 +138,7 @@ func (w *scenario) drawFault(r *record, attempt int, replica string) (fault, tim
 	}
 	f := none
 	if dice.IntN(100) < 45 {
-		f = fault(1 + dice.IntN(int(lastFault)-1))
+		f = faults[dice.IntN(len(faults))]
 	}
 	if replica == losesAnswers && dice.IntN(3) == 0 {
 		f = dropped

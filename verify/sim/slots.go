@@ -202,10 +202,8 @@ func (w *scenario) refresh(server string) {
 			}
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if err != nil {
-		w.badf("harness", w.order[0], "refresh: %v", err)
+		w.badf("harness", server, "refresh: %v", err)
 	}
 }
 
@@ -216,7 +214,7 @@ func (w *scenario) accept() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.lock.Accept(w.tools, w.lock.Changes(w.tools)...); err != nil {
-		w.violations = append(w.violations, "harness: "+err.Error())
+		w.badf("harness", "the lock", "%v", err)
 	}
 	for _, server := range servers {
 		for i := range toolSpecs {

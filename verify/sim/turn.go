@@ -54,9 +54,7 @@ func (w *scenario) runTurn(turn []*record) {
 	o := batch.Options{Parallel: 1 + w.dice(forPlan, 3, uint64(turn[0].n)).IntN(16)}
 	for i, out := range o.Run(context.Background(), booked{w}, calls) {
 		if r := w.find(calls[i].ID); out.Call.ID != r.id || (out.Result == nil) == (out.Err == nil) {
-			w.mu.Lock()
 			w.badf("I26", r, "the batch returned %v and %v of %s in its place", out.Result, out.Err, out.Call.ID)
-			w.mu.Unlock()
 		}
 	}
 }
