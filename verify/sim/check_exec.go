@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 )
 
 // handOver records that a server has a call, and checks that it may have it.
@@ -215,15 +215,8 @@ func (w *scenario) checkStampede(r *record) {
 	w.badf("I14", r, "is executed while %v is under way", under)
 }
 
+// A bucketKey names a token bucket of the calls that were let through, without those that left.
 type bucketKey struct{ scope, server, tool string }
-
-// A bucket is a token bucket of the calls that were let through, without those that left.
-type bucket struct {
-	rate   float64 // a second
-	burst  float64
-	tokens float64
-	at     time.Time
-}
 
 const slack = 1e-6
 
@@ -231,8 +224,7 @@ const slack = 1e-6
 func (w *scenario) checkRate(r *record, call middleware.Call) {
 	now := time.Now()
 	if s := w.settings; s.perMinute > 0 {
-		b := w.bucket(bucketKey{call.Scope, call.Tool.Server, ""}, s.perMinute, s.burst)
-		have := b.take(now)
+		have := w.take(now, bucketKey{call.Scope, call.Tool.Server, ""}, s.perMinute, s.burst)
 		switch {
 		case have < 1-slack:
 			w.badf("I11", r, "was let through with %.6f tokens", have)
@@ -241,8 +233,8 @@ func (w *scenario) checkRate(r *record, call middleware.Call) {
 		}
 	}
 	if w.hinted(call.Tool.Server, call.Tool.Name()) {
-		b := w.bucket(bucketKey{call.Scope, call.Tool.Server, call.Tool.Name()}, hintPerMinute, 1)
-		if have := b.take(now); have < 1-slack {
+		have := w.take(now, bucketKey{call.Scope, call.Tool.Server, call.Tool.Name()}, hintPerMinute, 1)
+		if have < 1-slack {
 			w.badf("I11", r, "was let through with %.6f tokens of its tool", have)
 		}
 	}
@@ -256,19 +248,14 @@ func (w *scenario) waited(r *record, now time.Time) bool {
 	return r.attempts == 1 && r.passes == 1 && r.rogue == honest && r.entered.Before(now) && !w.hinted(r.server, r.tool.name)
 }
 
-func (w *scenario) bucket(k bucketKey, perMinute float64, burst int) *bucket {
+// take takes a token from a bucket, and returns how many it had.
+func (w *scenario) take(now time.Time, k bucketKey, perMinute float64, burst int) (had float64) {
 	b := w.buckets[k]
 	if b == nil {
-		b = &bucket{rate: perMinute / 60, burst: float64(burst), tokens: float64(burst), at: time.Now()}
+		b = rate.NewLimiter(rate.Limit(perMinute/60), burst)
 		w.buckets[k] = b
 	}
-	return b
-}
-
-func (b *bucket) take(now time.Time) float64 {
-	b.tokens = math.Min(b.burst, b.tokens+b.rate*now.Sub(b.at).Seconds())
-	b.at = now
-	have := b.tokens
-	b.tokens--
-	return have
+	had = b.TokensAt(now)
+	b.ReserveN(now, 1)
+	return had
 }

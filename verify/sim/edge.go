@@ -136,9 +136,7 @@ func (w *edges) play(t *testing.T) {
 	for _, a := range w.asks {
 		later(&calls, a.at, func() { w.make(a) })
 	}
-	for _, c := range w.edgeChanges() {
-		later(&calls, c.at, c.do)
-	}
+	w.startChanges(&calls)
 	time.Sleep(edgeLength + edgePatience + time.Second)
 	w.checkAnswered()
 	close(w.released)
@@ -169,35 +167,30 @@ func (w *edges) begin(do func()) {
 	}
 }
 
-type step struct {
-	at time.Duration
-	do func()
-}
-
-// edgeChanges draws redefinitions, many of them while a person reads, and the change of the policy.
-func (w *edges) edgeChanges() []step {
+// startChanges draws and starts redefinitions, many of them while a person reads, and the change of the policy.
+func (w *edges) startChanges(group *sync.WaitGroup) {
 	r := w.dice(forEdges, 1, 0)
-	all := []step{{w.settings.swapAt, w.swapPolicy}}
 	if w.settings.front == overServer {
-		return all
+		later(group, w.settings.swapAt, w.swapPolicy)
+		return
 	}
-	a := w.asks[r.IntN(len(w.asks))]
+	a, swapAt := w.asks[r.IntN(len(w.asks))], w.settings.swapAt
 	if r.IntN(2) == 0 { // while a person reads
-		all[0].at = a.at + span(r, 0, 6*time.Second)
+		swapAt = a.at + span(r, 0, 6*time.Second)
 	}
+	later(group, swapAt, w.swapPolicy)
 	for range 1 + r.IntN(5) {
 		server, tool := a.server, a.tool
 		revision := []int{0, 2, 2, 3}[r.IntN(4)]
 		tells := revision != 2 || r.IntN(4) > 0
 		at := a.at + span(r, 0, 8*time.Second)
-		all = append(all, step{at, func() { server.change(tool, revision, tells) }})
+		later(group, at, func() { server.change(tool, revision, tells) })
 		if r.IntN(2) == 0 { // and soon once more
 			second := []int{1, 3, 1, 2}[revision]
-			all = append(all, step{at + span(r, 0, 4*time.Second), func() { server.change(tool, second, true) }})
+			later(group, at+span(r, 0, 4*time.Second), func() { server.change(tool, second, true) })
 		}
 		a = w.asks[r.IntN(len(w.asks))]
 	}
-	return all
 }
 
 func (w *edges) Write(_ context.Context, record audit.Record) error {

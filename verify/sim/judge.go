@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,24 +17,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A mode is the effect of a call with its arguments, if they decide.
-type mode uint8
+// mode is the member of arguments that decides the effect of a call: "read" or "purge".
+var mode = regexp.MustCompile(`"mode":"(read|purge)"|$`)
 
-const (
-	plain  mode = iota // as the tool is
-	looks              // it only reads
-	purges             // it destroys
-)
-
-func modeOf(text string) mode {
-	switch {
-	case strings.Contains(text, `"mode":"read"`):
-		return looks
-	case strings.Contains(text, `"mode":"purge"`):
-		return purges
-	}
-	return plain
-}
+// modeOf returns the mode of arguments, "" for those that do not decide.
+func modeOf(text string) string { return mode.FindStringSubmatch(text)[1] }
 
 var rules = preflight.Rules{
 	liar + "/frobnicate":     rule,
@@ -49,11 +37,11 @@ var rule = preflight.Strictest(preflight.When("mode", "read").Safe(), preflight.
 func (w *scenario) Resolve(_ context.Context, call middleware.Call) (annotation.Annotations, bool, error) {
 	m := modeOf(string(call.Arguments))
 	switch {
-	case m == plain:
+	case m == "":
 		return annotation.Annotations{}, false, nil
 	case !w.answers(w.find(call.ID)):
 		return annotation.Annotations{}, true, errors.New("no answer")
-	case m == looks || call.Tool.Server == liar:
+	case m == "read" || call.Tool.Server == liar:
 		return annotation.Annotations{ReadOnly: annotation.Yes}, true, nil
 	}
 	return annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.Yes}, true, nil
@@ -79,7 +67,7 @@ func (w *scenario) lawOf(r *record, server string, revision int, text string) la
 // judgedLaw is lawOf without the sources of the arguments.
 func (w *scenario) judgedLaw(r *record, server string, revision int, text string) law {
 	static, m := w.policy.law(server, r.tool, revision), modeOf(text)
-	if !w.settings.judged || m == plain || server != r.server { // a call that goes elsewhere is not judged
+	if !w.settings.judged || m == "" || server != r.server { // a call that goes elsewhere is not judged
 		return static
 	}
 	at := place{server, r.tool.name}
@@ -88,7 +76,7 @@ func (w *scenario) judgedLaw(r *record, server string, revision int, text string
 		return asks
 	case ruled:
 		return reads
-	case m == purges || !w.answers(r) || !w.policy.trusted[server]:
+	case m == "purge" || !w.answers(r) || !w.policy.trusted[server]:
 		return static
 	}
 	return max(reads, w.policy.word[at]) // the host's override holds
@@ -98,7 +86,7 @@ func (w *scenario) judgedLaw(r *record, server string, revision int, text string
 // An untrusted server is not asked about calls that need one anyway.
 func (w *scenario) wild(r *record, text string) bool {
 	_, ruled := rules[r.server+"/"+r.tool.name]
-	return w.settings.judged && modeOf(text) == purges && (ruled || r.server != liar && (r.trusted || r.static != asks) && w.answers(r))
+	return w.settings.judged && modeOf(text) == "purge" && (ruled || r.server != liar && (r.trusted || r.static != asks) && w.answers(r))
 }
 
 // lowered reports whether the arguments make an approval unnecessary.
@@ -120,7 +108,7 @@ func (r *record) question(text string, meaning int) question {
 
 // edit returns the arguments of an approver's edit. They are never less strict.
 func (w *scenario) edit(r *record, shown string) string {
-	if w.settings.judged && (modeOf(shown) == purges || r.n%2 == 0) {
+	if w.settings.judged && (modeOf(shown) == "purge" || r.n%2 == 0) {
 		return editedWorse
 	}
 	return edited

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -225,53 +226,52 @@ func (r *record) says(dice *rand.Rand, meaning int) {
 	r.meaning, r.text = meaning, texts[dice.IntN(len(texts))]
 }
 
-// A change is something that happens while calls are in flight.
-type change struct {
-	at   time.Duration
-	text string
-	do   func(w *scenario)
-}
-
-// changes draws rug pulls, acceptances and swaps of the host's policy.
-func (w *scenario) changes() []change {
+// startChanges draws and starts rug pulls, acceptances and swaps of the host's policy.
+func (w *scenario) startChanges(group *sync.WaitGroup) {
 	r := w.dice(forPlan, 1, 0)
-	var all []change
+	start := func(at time.Duration, text string, do func()) {
+		later(group, at, func() {
+			w.say("**", text, "")
+			do()
+		})
+	}
 	for range r.IntN(4) {
 		server, tool := servers[r.IntN(len(servers))], &toolSpecs[r.IntN(len(toolSpecs))]
 		revision := r.IntN(lastRevision + 1)
 		at := span(r, 0, 50*time.Second)
-		all = append(all, change{at, "rug pull of " + server + "/" + tool.name, func(w *scenario) { w.revise(server, tool.name, revision) }})
+		start(at, "rug pull of "+server+"/"+tool.name, func() { w.revise(server, tool.name, revision) })
 		if r.IntN(3) > 0 {
 			at += span(r, 0, 8*time.Second)
-			all = append(all, change{at, "listed " + server, func(w *scenario) { w.refresh(server) }})
+			start(at, "listed "+server, func() { w.refresh(server) })
 		}
 		if w.settings.locked && r.IntN(2) == 0 {
-			all = append(all, change{at + span(r, 0, 8*time.Second), "accepted", func(w *scenario) { w.accept() }})
+			start(at+span(r, 0, 8*time.Second), "accepted", w.accept)
 		}
 		if w.settings.pooled && r.IntN(2) == 0 {
 			id := []string{first, losesAnswers, second}[r.IntN(3)]
-			all = append(all, change{at + span(r, 0, 8*time.Second), "replica " + id + " of another version", func(w *scenario) { w.stray(id, tool.name, revision) }})
+			start(at+span(r, 0, 8*time.Second), "replica "+id+" of another version", func() { w.stray(id, tool.name, revision) })
 		}
 	}
 	for _, c := range w.order {
 		if c.rogue == freshens && c.tool.byName == asks { // as one does where definitions change
 			at := c.at + span(r, 0, 6*time.Second)
-			all = append(all, change{at, "rug pull of " + c.server + "/" + c.tool.name, func(w *scenario) {
+			start(at, "rug pull of "+c.server+"/"+c.tool.name, func() {
 				w.revise(c.server, c.tool.name, 2)
 				w.refresh(c.server)
-			}})
+			})
 		}
 	}
 	if r.IntN(3) == 0 {
 		swap := swaps[r.IntN(len(swaps))]
-		swap.at = span(r, 0, 50*time.Second)
-		all = append(all, swap)
+		start(span(r, 0, 50*time.Second), swap.text, func() { swap.do(w) })
 	}
-	return all
 }
 
 // swaps are the changes of policy that a host may make while it runs.
-var swaps = []change{
+var swaps = []struct {
+	text string
+	do   func(w *scenario)
+}{
 	{text: "trust " + replica, do: func(w *scenario) {
 		w.swap(func(p *policy) { p.trusted[replica] = true }, func() error { w.tools.Trust(replica); return nil })
 	}},

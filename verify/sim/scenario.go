@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 )
 
 // A scenario is servers, tenants, a host and a person, around one chain of the real packages.
@@ -47,7 +48,7 @@ type scenario struct {
 	writes      map[string][]string // entities of each write handed over to a server
 	writing     map[string][]string // entities of those in flight in the cache
 	writeEvents map[string][]time.Time
-	buckets     map[bucketKey]*bucket
+	buckets     map[bucketKey]*rate.Limiter
 	asking      int
 }
 
@@ -77,7 +78,7 @@ func Run(t *testing.T, seed uint64) Outcome {
 		writes:      make(map[string][]string),
 		writing:     make(map[string][]string),
 		writeEvents: make(map[string][]time.Time),
-		buckets:     make(map[bucketKey]*bucket),
+		buckets:     make(map[bucketKey]*rate.Limiter),
 	}
 	w.journal.play(t, w.play)
 	return Outcome{len(w.order), len(w.execs), w.violations, func() string { return w.print(w.settings) }}
@@ -100,12 +101,7 @@ func (w *scenario) play(t *testing.T) {
 			later(&running, r.at, func() { w.run(r) })
 		}
 	}
-	for _, c := range w.changes() {
-		later(&running, c.at, func() {
-			w.say("**", c.text, "")
-			c.do(w)
-		})
-	}
+	w.startChanges(&running)
 	running.Wait()
 	w.background.Wait()
 	time.Sleep(2 * time.Hour) // late answers have come by then

@@ -60,7 +60,8 @@ func (s *spread) play(*testing.T) {
 	for i := range replicas {
 		replicas[i] = s.replica()
 	}
-	var calls []step // all are planned before one begins, since calls use the dice too
+	s.mu.Lock() // no call uses the dice before all are planned
+	var running sync.WaitGroup
 	for i := range spreadCalls {
 		at, id := time.Duration(s.chance.IntN(3000))*time.Millisecond+time.Duration(i), strconv.Itoa(i)
 		name, item := "get", strconv.Itoa(s.chance.IntN(spreadItems))
@@ -74,12 +75,9 @@ func (s *spread) play(*testing.T) {
 		if s.chance.IntN(8) == 0 && !s.quiet {
 			deadline = time.Duration(1+s.chance.IntN(200)) * time.Millisecond
 		}
-		calls = append(calls, step{at, func() { s.call(replicas[i%spreadReplicas], name, id, item, deadline) }})
+		later(&running, at, func() { s.call(replicas[i%spreadReplicas], name, id, item, deadline) })
 	}
-	var running sync.WaitGroup
-	for _, call := range calls {
-		later(&running, call.at, call.do)
-	}
+	s.mu.Unlock()
 	running.Wait()
 	s.engine.rest()
 	s.call(replicas[0], "get", "rest 0", "0", spreadDeadline)
