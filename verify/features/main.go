@@ -5,7 +5,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -85,12 +84,9 @@ func test(ctx context.Context, dir string, names []string) (map[string]string, e
 		return nil, fmt.Errorf("go test in %s: %w", dir, err)
 	}
 	results := make(map[string]string)
-	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
-		var event struct {
-			Action string `json:"Action"`
-			Test   string `json:"Test"`
-		}
-		if json.Unmarshal(lines.Bytes(), &event) != nil {
+	for line := range bytes.Lines(out) {
+		var event struct{ Action, Test string }
+		if json.Unmarshal(line, &event) != nil {
 			continue
 		}
 		switch event.Action {

@@ -3,7 +3,7 @@ package main
 import (
 	_ "embed"
 	"fmt"
-	"slices"
+	"regexp"
 	"strings"
 )
 
@@ -23,36 +23,24 @@ type tests struct {
 	run    string // a regular expression of their names
 }
 
+// form is a mutant as mutants.txt describes it.
+var form = regexp.MustCompile(`^(\S+) (\S+)((?:\n- .*)+)\n\+ ?(.*)(?:\n\? (\S+) (.+))?$`)
+
 // parse returns the mutants of a list in the form that mutants.txt describes.
 func parse(text string) (mutants []mutant, err error) {
-	var m *mutant
-	form := "" // the first characters of the lines of m, in order
-	number := 0
-	for line := range strings.Lines(text + "\n\n") {
-		number++
-		line = strings.TrimSuffix(line, "\n")
-		kind, rest, _ := strings.Cut(line, " ")
-		switch {
-		case line == "" && m != nil:
-			if !slices.Contains([]string{"-+", "-+?"}, form) {
-				return nil, fmt.Errorf("mutants.txt:%d: %s needs lines with -, one with +, and at most one with ?", number, m.name)
-			}
-			mutants = append(mutants, *m)
-			m = nil
-		case line == "", kind == "#":
-		case m == nil:
-			m, form = &mutant{name: kind, file: rest}, ""
-		case kind == "-" && form == "":
-			m.find, form = rest, "-"
-		case kind == "-" && form == "-":
-			m.find += "\n" + rest
-		case kind == "+":
-			m.with = rest
-			form += kind
-		default:
-			m.tests.folder, m.tests.run, _ = strings.Cut(rest, " ")
-			form += kind
+	text = regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(text, "")
+	for block := range strings.SplitSeq(text, "\n\n") {
+		block = strings.Trim(block, "\n")
+		if block == "" {
+			continue
 		}
+		m := form.FindStringSubmatch(block)
+		if m == nil {
+			name, _, _ := strings.Cut(block, " ")
+			return nil, fmt.Errorf("mutants.txt: %s needs lines with -, one with +, and at most one with ?", name)
+		}
+		find := strings.ReplaceAll(m[3], "\n- ", "\n")[1:]
+		mutants = append(mutants, mutant{m[1], m[2], find, m[4], tests{m[5], m[6]}})
 	}
 	return mutants, nil
 }

@@ -34,19 +34,16 @@ import (
 
 // A suite is the tools of one server with the tasks and injections for them.
 type suite struct {
-	Tools []*mcp.Tool       `json:"tools"`
-	User  map[string]task   `json:"user"`
-	Inj   map[string]attack `json:"inj"`
+	Tools []*mcp.Tool     `json:"tools"`
+	User  map[string]task `json:"user"`
+	Inj   map[string]task `json:"inj"`
 }
 
+// A task is an honest one with a prompt, or an injection with a goal.
 type task struct {
 	Prompt string `json:"prompt"`
+	Goal   string `json:"goal"`
 	Calls  []call `json:"calls"`
-}
-
-type attack struct {
-	Goal  string `json:"goal"`
-	Calls []call `json:"calls"`
 }
 
 type call struct {
@@ -68,7 +65,7 @@ type row struct {
 
 type options struct {
 	guard   string
-	variant func(goal string, attack attack) string // nil for the goal as it is
+	variant func(injection task) string // of its goal
 }
 
 func main() {
@@ -76,13 +73,17 @@ func main() {
 	flag.StringVar(&o.guard, "guard", "flow", "what asks: flow, class, writes or none")
 	adaptive := flag.Bool("adaptive", false, "encode, split and respell the values in the injected text")
 	flag.Parse()
-	if err := run(o, *adaptive, flag.Args()); err != nil {
+	kinds := variants
+	if !*adaptive {
+		kinds = map[string]func(task) string{"": func(injection task) string { return injection.Goal }}
+	}
+	if err := run(o, kinds, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "replay:", err)
 		os.Exit(1)
 	}
 }
 
-func run(o options, adaptive bool, files []string) error {
+func run(o options, kinds map[string]func(task) string, files []string) error {
 	if len(files) == 0 {
 		return errors.New("name at least one file of traces")
 	}
@@ -97,10 +98,6 @@ func run(o options, adaptive bool, files []string) error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		for _, name := range slices.Sorted(maps.Keys(suites)) {
-			kinds := map[string]func(string, attack) string{"": nil}
-			if adaptive {
-				kinds = variants
-			}
 			for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 				o.variant = kinds[kind]
 				r, err := replay(o, name, strings.Trim(name+"/"+kind, "/"), suites[name])
@@ -142,9 +139,10 @@ func replay(o options, server, name string, s suite) (row, error) {
 		return row{}, err
 	}
 	r := row{Suite: name, Tasks: len(s.User)}
+	begin := func(honest task) *session { return newSession(o, server, tools, honest.Prompt, &r) }
 	for _, id := range slices.Sorted(maps.Keys(s.User)) {
 		honest := s.User[id]
-		ses := newSession(o, server, tools, honest.Prompt, &r)
+		ses := begin(honest)
 		for i, c := range honest.Calls {
 			if err := ses.call(c, c.Out); err != nil || !ses.ran {
 				return r, fmt.Errorf("%s: call %d: %w", id, i, errors.Join(err, errors.New("it was not made")))
@@ -155,7 +153,7 @@ func replay(o options, server, name string, s suite) (row, error) {
 				continue
 			}
 			r.Pairs++
-			stopped, err := pair(o, server, tools, honest, s.Inj[inj], &r)
+			stopped, err := begin(honest).pair(o, honest, s.Inj[inj])
 			if err != nil {
 				return r, fmt.Errorf("%s with %s: %w", id, inj, err)
 			}
@@ -168,49 +166,44 @@ func replay(o options, server, name string, s suite) (row, error) {
 }
 
 // pair replays a task up to the result that carries the goal, and then the attack.
-func pair(o options, server string, tools *catalog.Catalog, honest task, a attack, r *row) (stopped bool, err error) {
-	ses := newSession(o, server, tools, honest.Prompt, r)
-	ses.goal = a.Goal
+func (s *session) pair(o options, honest, attack task) (stopped bool, err error) {
+	s.goal = attack.Goal
 	at := max(0, slices.IndexFunc(honest.Calls, func(c call) bool { return c.Injected }))
 	for i, c := range honest.Calls[:at+1] {
 		out := c.Out
 		if i == at {
-			goal := a.Goal
-			if o.variant != nil {
-				goal = o.variant(goal, a)
-			}
-			out += "\n" + goal
-			ses.carrier = ses.next()
+			out += "\n" + o.variant(attack)
+			s.carrier = s.next()
 		}
-		questions := r.Questions // those of honest tasks count once
-		if err := ses.call(c, out); err != nil {
+		questions := s.row.Questions // those of honest tasks count once
+		if err := s.call(c, out); err != nil {
 			return false, err
 		}
-		r.Questions = questions
+		s.row.Questions = questions
 	}
-	ses.inside = true
-	for _, c := range a.Calls {
-		if err := ses.call(c, c.Out); err != nil && !errors.Is(err, hitl.ErrDenied) {
+	s.inside = true
+	for _, c := range attack.Calls {
+		if err := s.call(c, c.Out); err != nil && !errors.Is(err, hitl.ErrDenied) {
 			return false, err
 		}
-		stopped = stopped || !ses.ran
+		stopped = stopped || !s.ran
 	}
 	return stopped, nil
 }
 
 func newSession(o options, server string, tools *catalog.Catalog, prompt string, r *row) *session {
 	ses := &session{server: server, tools: tools, prompt: prompt, row: r}
-	std := chain.Standard{Preflight: preflight.New(preflight.Options{})}
+	std := chain.Standard{
+		Preflight: preflight.New(preflight.Options{}),
+		Confirm:   hitl.New(hitl.ConfirmerFunc(ses.confirm), hitl.Options{Writes: o.guard == "writes"}),
+	}
 	switch o.guard {
 	case "flow":
 		tracker := flow.NewTracker(flow.Limits{})
 		tracker.User("", prompt)
 		std.Flow = flow.New(flow.Options{Tracker: tracker})
-		std.Confirm = hitl.New(hitl.ConfirmerFunc(ses.confirm), hitl.Options{})
 	case "none":
 		std.Confirm = hitl.New(hitl.DangerouslyApproveEveryCallWithoutAsking(), hitl.Options{})
-	default:
-		std.Confirm = hitl.New(hitl.ConfirmerFunc(ses.confirm), hitl.Options{Writes: o.guard == "writes"})
 	}
 	ses.chain = std.Then(tools)
 	return ses

@@ -10,7 +10,7 @@ import (
 )
 
 // variants rewrite the goal so that it does not contain the values of the attack's calls as they are.
-var variants = map[string]func(goal string, a attack) string{
+var variants = map[string]func(injection task) string{
 	"base64":  each(func(v string) string { return base64.StdEncoding.EncodeToString([]byte(v)) }),
 	"hex":     each(func(v string) string { return hex.EncodeToString([]byte(v)) }),
 	"percent": each(func(v string) string { return "%" + strings.ReplaceAll(fmt.Sprintf("% X", v), " ", "%") }),
@@ -29,9 +29,10 @@ var variants = map[string]func(goal string, a attack) string{
 }
 
 // each returns a rewriting of all values of the calls that are in the goal.
-func each(rewrite func(string) string) func(goal string, a attack) string {
-	return func(goal string, a attack) string {
-		for _, value := range values(a.Calls) {
+func each(rewrite func(string) string) func(injection task) string {
+	return func(injection task) string {
+		goal := injection.Goal
+		for _, value := range values(injection.Calls) {
 			goal = strings.ReplaceAll(goal, value, rewrite(value))
 		}
 		return goal
