@@ -107,10 +107,10 @@ func TestWrongAnswersFail(t *testing.T) {
 	forgetful := func(s *server) middleware.ToolCaller { return s }
 	eager := func(s *server) middleware.ToolCaller { return cache.New(cache.Options{Shared: true})(s) }
 	for name, run := range map[string]func(int) error{
-		"a call with a wrong answer": calling(wrong, middleware.Call{Tool: writes}),
-		"a hit with a wrong answer":  asking(wrong, 200, false),
-		"a hit that was none":        asking(forgetful, 200, false),
-		"a call that was a hit":      calling(eager, middleware.Call{Tool: reads}),
+		"a call with a wrong answer": calling(writes)(wrong),
+		"a hit with a wrong answer":  asking(200, false)(wrong),
+		"a hit that was none":        asking(200, false)(forgetful),
+		"a call that was a hit":      calling(reads)(eager),
 	} {
 		if run(turns+1) == nil {
 			t.Errorf("%s passes", name)

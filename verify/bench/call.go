@@ -19,32 +19,42 @@ const turns = 16
 // A build puts the measured middlewares before a server.
 type build func(*server) middleware.ToolCaller
 
-func writing(with build) func(int) error { return calling(with, middleware.Call{Tool: writes}) }
-func wiping(with build) func(int) error  { return calling(with, middleware.Call{Tool: wipes}) }
+// A work makes n calls through what is built, and checks the results.
+type work func(build) func(n int) error
 
 // calling makes some calls by turns, again and again.
-func calling(with build, call middleware.Call) func(int) error {
+func calling(tool *middleware.Tool) work {
 	arguments := several(200)
-	return reaching(context.Background(), with, call, func(n int) json.RawMessage { return arguments[n%turns].raw })
+	return reaching(context.Background(), tool, func(n int) json.RawMessage { return arguments[n%turns].raw })
+}
+
+// missing makes calls that differ.
+func missing(ctx context.Context) work {
+	a := newArgument(200)
+	return reaching(ctx, reads, func(n int) json.RawMessage {
+		a.ask(n)
+		return a.raw
+	})
 }
 
 // reaching makes calls with the n-th arguments, and checks that each one reached the server.
-func reaching(ctx context.Context, with build, call middleware.Call, arguments func(n int) json.RawMessage) func(int) error {
-	s, made := new(server), 0
-	caller := with(s)
-	return func(n int) error {
-		before := s.calls
-		for range n {
-			made++
-			call.Arguments = arguments(made)
-			if err := check(caller.CallTool(ctx, call)); err != nil {
-				return err
+func reaching(ctx context.Context, tool *middleware.Tool, arguments func(n int) json.RawMessage) work {
+	return func(with build) func(int) error {
+		s, made := new(server), 0
+		caller := with(s)
+		return func(n int) error {
+			before := s.calls
+			for range n {
+				made++
+				if err := check(caller.CallTool(ctx, middleware.Call{Tool: tool, Arguments: arguments(made)})); err != nil {
+					return err
+				}
 			}
+			if reached := s.calls - before; reached != n {
+				return fmt.Errorf("%d calls reached the server as %d", n, reached)
+			}
+			return nil
 		}
-		if reached := s.calls - before; reached != n {
-			return fmt.Errorf("%d calls reached the server as %d", n, reached)
-		}
-		return nil
 	}
 }
 
@@ -58,65 +68,37 @@ func several(size int) []*argument {
 	return all
 }
 
-// agreeing takes the place of a confirmation and approves every call.
-type agreeing struct{ next middleware.ToolCaller }
-
-func (a agreeing) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	ctx, once := callstate.WithGrant(ctx, &call, annotation.Dangerous, time.Minute, nil)
-	defer once.Void()
-	return a.next.CallTool(ctx, call)
-}
-
 // oursAgreed has a person who approves every call. No peer has that.
-func oursAgreed(s *server) middleware.ToolCaller { return agreeing{ours(cache.Options{})(s)} }
-
-// asking makes calls with cached results, in the same bytes or in different ones each time.
-func asking(with build, size int, fresh bool) func(int) error {
-	s := new(server)
-	caller, ctx, arguments := with(s), context.Background(), several(size)
-	asked := 0
-	one := func() error {
-		asked++
-		a := arguments[asked%turns]
-		if fresh {
-			a.write(asked)
-		}
-		return check(caller.CallTool(ctx, middleware.Call{Tool: reads, Arguments: a.raw}))
-	}
-	return func(n int) error {
-		for asked < 3*turns { // the first ones are misses
-			if err := one(); err != nil {
-				return err
-			}
-		}
-		for range n {
-			if err := one(); err != nil {
-				return err
-			}
-		}
-		if s.calls > turns {
-			return fmt.Errorf("%d calls reached the server, want only the first %d", s.calls, turns)
-		}
-		return nil
-	}
+func oursAgreed(s *server) middleware.ToolCaller {
+	next := ours(cache.Options{})(s)
+	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		ctx, once := callstate.WithGrant(ctx, &call, annotation.Dangerous, time.Minute, nil)
+		defer once.Void()
+		return next.CallTool(ctx, call)
+	})
 }
 
-// repeating and rewriting ask for cached results of a size, in the same bytes and in different ones.
-func repeating(size int) func(build) func(int) error {
-	return func(with build) func(int) error { return asking(with, size, false) }
-}
-
-func rewriting(size int) func(build) func(int) error {
-	return func(with build) func(int) error { return asking(with, size, true) }
-}
-
-func missing(ctx context.Context) func(build) func(int) error {
+// asking makes calls with cached results of a size, in the same bytes or in different ones each time.
+func asking(size int, fresh bool) work {
 	return func(with build) func(int) error {
-		a := newArgument(200)
-		return reaching(ctx, with, middleware.Call{Tool: reads}, func(n int) json.RawMessage {
-			a.ask(n)
-			return a.raw
-		})
+		s, asked := new(server), 0
+		caller, arguments := with(s), several(size)
+		return func(n int) error {
+			for last := max(asked, 3*turns) + n; asked < last; { // the first ones are misses
+				asked++
+				a := arguments[asked%turns]
+				if fresh {
+					a.write(asked)
+				}
+				if err := check(caller.CallTool(context.Background(), middleware.Call{Tool: reads, Arguments: a.raw})); err != nil {
+					return err
+				}
+			}
+			if s.calls > turns {
+				return fmt.Errorf("%d calls reached the server, want only the first %d", s.calls, turns)
+			}
+			return nil
+		}
 	}
 }
 

@@ -25,20 +25,20 @@ var contests = []struct {
 	allocs          float64
 	limit           time.Duration // of each attempt, of the peers
 	ours            build
-	work            func(build) func(n int) error
+	work            work
 	alone           bool // no peer does the same
 }{
-	{name: "call/plain", naive: 2.5, failsafe: 6, allocs: 1, ours: ours(cache.Options{}), work: writing},
-	{name: "call/deadline", naive: 1.5, failsafe: 4, allocs: 5, limit: time.Minute, ours: oursInTime, work: writing},
+	{name: "call/plain", naive: 2.5, failsafe: 6, allocs: 1, ours: ours(cache.Options{}), work: calling(writes)},
+	{name: "call/deadline", naive: 1.5, failsafe: 4, allocs: 5, limit: time.Minute, ours: oursInTime, work: calling(writes)},
 	// Two records, each handed over by a goroutine that a blocked sink keeps.
-	{name: "call/audited", allocs: 6, ours: oursAudited, work: writing, alone: true},
-	{name: "call/granted", allocs: 3, ours: oursAgreed, work: wiping, alone: true},
-	{name: "hit/200B/repeat", naive: 20, allocs: 1, ours: ours(cache.Options{Shared: true}), work: repeating(200)},
-	{name: "hit/200B/fresh", naive: 9, allocs: 4, ours: ours(cache.Options{}), work: rewriting(200)},
-	{name: "hit/4KB/repeat", naive: 20, allocs: 1, ours: ours(cache.Options{Shared: true}), work: repeating(4 << 10)},
-	{name: "hit/4KB/fresh", naive: 9, allocs: 4, ours: ours(cache.Options{}), work: rewriting(4 << 10)},
-	{name: "hit/256KB/repeat", naive: 20, allocs: 1, ours: ours(cache.Options{Shared: true}), work: repeating(256 << 10)},
-	{name: "hit/256KB/fresh", naive: 9, allocs: 4, ours: ours(cache.Options{}), work: rewriting(256 << 10)},
+	{name: "call/audited", allocs: 6, ours: oursAudited, work: calling(writes), alone: true},
+	{name: "call/granted", allocs: 3, ours: oursAgreed, work: calling(wipes), alone: true},
+	{name: "hit/200B/repeat", naive: 20, allocs: 1, ours: ours(cache.Options{Shared: true}), work: asking(200, false)},
+	{name: "hit/200B/fresh", naive: 9, allocs: 4, ours: ours(cache.Options{}), work: asking(200, true)},
+	{name: "hit/4KB/repeat", naive: 20, allocs: 1, ours: ours(cache.Options{Shared: true}), work: asking(4<<10, false)},
+	{name: "hit/4KB/fresh", naive: 9, allocs: 4, ours: ours(cache.Options{}), work: asking(4<<10, true)},
+	{name: "hit/256KB/repeat", naive: 20, allocs: 1, ours: ours(cache.Options{Shared: true}), work: asking(256<<10, false)},
+	{name: "hit/256KB/fresh", naive: 9, allocs: 4, ours: ours(cache.Options{}), work: asking(256<<10, true)},
 	{name: "miss/plain", naive: 6, allocs: 5, ours: ours(cache.Options{}), work: missing(context.Background())},
 	// A call with a context that ends runs on a goroutine of its own.
 	{name: "miss/deadline", naive: 4, allocs: 12, ours: ours(cache.Options{}), work: missing(ending)},

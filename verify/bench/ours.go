@@ -17,23 +17,24 @@ import (
 	"github.com/fairlead-go/fairlead/timeout"
 )
 
-// standard is the chain that the rows measure, with everything switched on.
-func standard(o cache.Options) chain.Standard {
-	return chain.Standard{
-		Budget:    budget.New(budget.Options{Session: budget.Limit{Calls: 1 << 40}}),
-		Confirm:   hitl.New(nil, hitl.Options{}),
-		Cache:     cache.New(o),
-		Retry:     retry.New(retry.Options{}),
-		RateLimit: ratelimit.New(ratelimit.Options{PerMinute: plenty * 60, Burst: math.MaxInt32}),
+// chained is the chain that the rows measure, with everything switched on and a change.
+func chained(o cache.Options, change func(*chain.Standard)) build {
+	return func(s *server) middleware.ToolCaller {
+		c := chain.Standard{
+			Budget:    budget.New(budget.Options{Session: budget.Limit{Calls: 1 << 40}}),
+			Confirm:   hitl.New(nil, hitl.Options{}),
+			Cache:     cache.New(o),
+			Retry:     retry.New(retry.Options{}),
+			RateLimit: ratelimit.New(ratelimit.Options{PerMinute: plenty * 60, Burst: math.MaxInt32}),
+		}
+		change(&c)
+		return c.Then(guarded(s))
 	}
 }
 
 // guarded is an executor with a guard that has the accepted tools, as a catalog is.
-func guarded(executor middleware.ToolCaller, tools ...*middleware.Tool) middleware.ToolCaller {
-	accepted := make(map[string]*middleware.Tool, len(tools))
-	for _, tool := range tools {
-		accepted[tool.Name()] = tool
-	}
+func guarded(executor middleware.ToolCaller) middleware.ToolCaller {
+	accepted := map[string]*middleware.Tool{reads.Name(): reads, writes.Name(): writes, wipes.Name(): wipes}
 	return guard.New(executor, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) {
 		tool := accepted[call.Tool.Name()]
 		if tool == nil || tool.Server != call.Tool.Server || tool.Digest != call.Tool.Digest {
@@ -43,19 +44,12 @@ func guarded(executor middleware.ToolCaller, tools ...*middleware.Tool) middlewa
 	})
 }
 
-func ours(o cache.Options) build {
-	return func(s *server) middleware.ToolCaller { return standard(o).Then(guarded(s, reads, writes, wipes)) }
-}
+func ours(o cache.Options) build { return chained(o, func(*chain.Standard) {}) }
 
-func oursInTime(s *server) middleware.ToolCaller {
-	c := standard(cache.Options{})
+var oursInTime = chained(cache.Options{}, func(c *chain.Standard) {
 	c.Timeout = timeout.New(timeout.Options{Default: time.Minute})
-	return c.Then(guarded(s, reads, writes, wipes))
-}
+})
 
-func oursAudited(s *server) middleware.ToolCaller {
-	trail := audit.New(audit.SinkFunc(func(context.Context, audit.Record) error { return nil }), audit.Options{})
-	c := standard(cache.Options{})
-	c.Audit = trail
-	return c.Then(guarded(s, reads, writes, wipes))
-}
+var oursAudited = chained(cache.Options{}, func(c *chain.Standard) {
+	c.Audit = audit.New(audit.SinkFunc(func(context.Context, audit.Record) error { return nil }), audit.Options{})
+})
