@@ -21,7 +21,7 @@ type requestKey struct{}
 
 // chained is the chain in its standard order. The host configures the members that name entities, and
 // the servers' quotas if there are any.
-func chained(w *run, tight bool) chain.Standard {
+func chained(w *run) chain.Standard {
 	entities := map[string][]string{}
 	for _, t := range tools {
 		if len(t.names) > 0 {
@@ -30,7 +30,7 @@ func chained(w *run, tight bool) chain.Standard {
 	}
 	limits := map[string]ratelimit.Limit{}
 	for server, n := range quotas {
-		if tight {
+		if w.quotas != nil {
 			limits[server] = ratelimit.Limit{PerMinute: n * 60, Burst: int(n)}
 		}
 	}
@@ -70,16 +70,16 @@ func through(c middleware.ToolCaller, classed func(*tool) *middleware.Tool) call
 	}
 }
 
-func fairlead(w *run, tight bool) caller {
-	c := chained(w, tight)
+func fairlead(w *run) caller {
+	c := chained(w)
 	c.Infer = infer.New(infer.Options{})
 	return through(c.Then(chain.Guard(executor(w))), func(t *tool) *middleware.Tool {
 		return newTool(t, annotation.Annotations{})
 	})
 }
 
-func fairleadDeclared(w *run, tight bool) caller {
-	return through(chained(w, tight).Then(world.Guard(executor(w))), func(t *tool) *middleware.Tool {
+func fairleadDeclared(w *run) caller {
+	return through(chained(w).Then(world.Guard(executor(w))), func(t *tool) *middleware.Tool {
 		declared := t.kind.Annotations()
 		declared.Freshness = t.fresh
 		return newTool(t, declared.Attribute(annotation.Declared, t.server))

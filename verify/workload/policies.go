@@ -19,8 +19,8 @@ import (
 const attemptTime = 5 * time.Second
 
 var policies = []policy{
-	{"bare", func(w *run, _ bool) caller { return w.send }},
-	{"retry all (failsafe-go)", func(w *run, _ bool) caller { return retrying(w.send) }},
+	{"bare", func(w *run) caller { return w.send }},
+	{"retry all (failsafe-go)", func(w *run) caller { return retrying(w.send) }},
 	{"cache and retry all", cacheAll},
 	{"Fairlead", fairlead},
 	{"Fairlead, declared tools", fairleadDeclared},
@@ -54,7 +54,7 @@ type kept struct {
 	until time.Time
 }
 
-func cacheAll(w *run, _ bool) caller {
+func cacheAll(w *run) caller {
 	send := retrying(w.send)
 	known, err := lru.New[string, kept](10_000)
 	if err != nil {
@@ -78,19 +78,20 @@ type oracle struct {
 	w      *run
 	limits map[string]*rate.Limiter
 
-	mu     sync.Mutex
-	known  map[string]versioned
-	flying map[string]chan struct{}
+	mu    sync.Mutex
+	known map[string]*versioned
 }
 
+// A versioned result is used by all that ask for it while its version is the last one.
 type versioned struct {
+	turn    chan struct{} // has room for the one caller that may fetch it
 	res     *mcp.CallToolResult
 	version int64
 }
 
-func newOracle(w *run, tight bool) caller {
-	o := &oracle{w: w, known: map[string]versioned{}, flying: map[string]chan struct{}{}}
-	if tight {
+func newOracle(w *run) caller {
+	o := &oracle{w: w, known: map[string]*versioned{}}
+	if w.quotas != nil {
 		o.limits = limiters()
 	}
 	return o.call
@@ -105,34 +106,24 @@ func (o *oracle) call(ctx context.Context, r *request) (*mcp.CallToolResult, err
 	if r.tool.kind != world.Read {
 		return o.send(ctx, r)
 	}
-	for key := r.tool.String() + string(r.raw); ; {
-		o.mu.Lock()
-		flight := o.flying[key]
-		if k, ok := o.known[key]; ok && k.version == o.w.version(r) {
-			o.mu.Unlock()
-			return k.res, nil
-		}
-		if flight == nil {
-			flight = make(chan struct{})
-			o.flying[key] = flight
-			o.mu.Unlock()
-			return o.fly(ctx, r, key, flight)
-		}
-		o.mu.Unlock()
-		<-flight
-	}
-}
-
-func (o *oracle) fly(ctx context.Context, r *request, key string, flight chan struct{}) (*mcp.CallToolResult, error) {
-	before := o.w.version(r)
-	res, err := o.send(ctx, r)
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err == nil && before == o.w.version(r) {
-		o.known[key] = versioned{res, before}
+	key := r.tool.String() + string(r.raw)
+	k := o.known[key]
+	if k == nil {
+		k = &versioned{turn: make(chan struct{}, 1)}
+		o.known[key] = k
 	}
-	delete(o.flying, key)
-	close(flight)
+	o.mu.Unlock()
+	k.turn <- struct{}{}
+	defer func() { <-k.turn }()
+	before := o.w.version(r)
+	if k.res != nil && k.version == before {
+		return k.res, nil
+	}
+	res, err := o.send(ctx, r)
+	if err == nil && before == o.w.version(r) {
+		k.res, k.version = res, before
+	}
 	return res, err
 }
 

@@ -48,7 +48,7 @@ const outageAt, outageFor = 100 * time.Second, 15 * time.Second
 type run struct {
 	seed    uint64
 	begun   time.Time
-	quotas  map[string]*rate.Limiter // nil for none
+	quotas  map[string]*rate.Limiter // nil if they are not tight
 	servers map[string]*world.Server // by state
 	ledger  world.Ledger
 
@@ -159,7 +159,7 @@ func (w *run) ask(ctx context.Context, r *request) error {
 
 type policy struct {
 	name string
-	make func(w *run, tight bool) caller
+	make func(*run) caller
 }
 
 type caller func(ctx context.Context, r *request) (*mcp.CallToolResult, error)
@@ -173,7 +173,7 @@ const (
 // play lets the agents work under a policy, in virtual time: it runs in a bubble.
 func play(seed uint64, p policy, tight bool) tally {
 	w := newRun(seed, tight)
-	call := p.make(w, tight)
+	call := p.make(w)
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	go w.others(ctx)
