@@ -177,15 +177,10 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 	if err := s.session.send(u); err != nil {
 		return nil, err
 	}
-	l, err := s.ready(ctx)
+	m, err := s.exchange(ctx, nil, methodCallTool, params, u.about)
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.exchange(ctx, l, methodCallTool, params, u.about)
-	if err != nil {
-		return nil, err
-	}
-	s.session.answers.Add(1)
 	w := m.read
 	if w == nil {
 		if w, err = readResult(m.Result); err != nil {

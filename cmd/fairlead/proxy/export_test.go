@@ -60,9 +60,9 @@ func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc
 	f := &front{proxy: &Proxy{tracker: flow.NewTracker(flow.Limits{}), log: slog.New(slog.DiscardHandler)}, sessions: make(map[string]*httpSession)}
 	h := &httpSession{streams: make(map[string]*stream)}
 	h.id = "id"
-	h.session = &session{proxy: f.proxy, out: h.write, log: f.proxy.log, running: make(map[string]*underWay)}
+	h.session = &session{proxy: f.proxy, out: h.write, running: make(map[string]*underWay)}
 	h.session.ctx, h.session.stop = context.WithCancelCause(context.Background())
-	away := newServer(Server{}, h.session, nil, f.proxy.log)
+	away := newServer(Server{}, h.session)
 	away.reviving = true
 	h.session.servers = []*server{away}
 	f.mu.Lock()

@@ -124,13 +124,13 @@ func (h *httpSession) register(s *stream, m *message) *message {
 	if h.id == "" {
 		s.modern = true
 		h.requests++
+		id := quoted("r" + strconv.Itoa(h.requests))
 		renamed := *m
-		renamed.ID = quoted("r" + strconv.Itoa(h.requests))
-		if m.meta["progressToken"] != nil {
-			s.token = m.meta["progressToken"]
-			m.meta["progressToken"] = renamed.ID
-			renamed.Params = withMember(m.Params, "_meta", m.meta)
+		if s.token = m.meta["progressToken"]; s.token != nil {
+			m.meta["progressToken"] = id
+			renamed = *m.with("_meta", m.meta)
 		}
+		renamed.ID = id
 		m = &renamed
 	}
 	if h.streams[m.id()] != nil {
@@ -157,7 +157,7 @@ func withMember(object json.RawMessage, name string, value any) json.RawMessage 
 // still open.
 func (h *httpSession) write(m *message, about string) {
 	h.mu.Lock()
-	if id := metaOf(m.Params)[mcp.MetaKeySubscriptionID]; about == "" && id != nil {
+	if id := m.meta[mcp.MetaKeySubscriptionID]; about == "" && id != nil {
 		about = string(id)
 	}
 	s, final := h.streams[about], m.Method == ""
@@ -185,19 +185,19 @@ func (s *stream) renamed(m *message, final bool) *message {
 	if !s.modern {
 		return m
 	}
-	out := *m
 	if final {
+		out := *m
 		out.ID = s.id
 		return &out
 	}
 	if m.Method == "notifications/progress" && s.token != nil {
-		out.Params = withMember(m.Params, "progressToken", s.token)
+		m = m.with("progressToken", s.token)
 	}
-	if meta := metaOf(m.Params); meta[mcp.MetaKeySubscriptionID] != nil {
-		meta[mcp.MetaKeySubscriptionID] = s.id
-		out.Params = withMember(out.Params, "_meta", meta)
+	if m.meta[mcp.MetaKeySubscriptionID] != nil {
+		m.meta[mcp.MetaKeySubscriptionID] = s.id
+		m = m.with("_meta", m.meta)
 	}
-	return &out
+	return m
 }
 
 // listen holds a stream open for what belongs to no request.

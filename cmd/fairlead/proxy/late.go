@@ -38,7 +38,7 @@ func (s *server) without(kind string, why error) {
 	s.mu.Unlock()
 	if !again {
 		s.log.Warn("proxy: a server is not waited for; the others are offered without it",
-			slog.String("server", s.Name), slog.String("list", kind), slog.Any("why", why))
+			slog.String("list", kind), slog.Any("why", why))
 	}
 }
 
@@ -153,9 +153,6 @@ func (s *server) greeted(ctx context.Context, m *message) (link, json.RawMessage
 		return nil, nil, err
 	}
 	raw, err := s.askOn(ctx, l, m.Method, m.Params, m.id())
-	if err == nil {
-		s.session.answers.Add(1)
-	}
 	return l, raw, err
 }
 
@@ -166,7 +163,7 @@ func (s *session) nobody(all []greeting) error {
 			return g.err
 		}
 	}
-	if one := s.servers[0]; !s.greeted() {
+	if one := s.servers[0]; !s.greeted.Load() {
 		s.stop(&UnreachableError{Server: one.Name, Err: fmt.Errorf("none of the servers has answered at all: %w%s", all[0].err, one.said())})
 	}
 	return all[0].err
@@ -176,7 +173,7 @@ func (s *session) nobody(all []greeting) error {
 func (s *session) hopeless(gone *server) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.greeted() {
+	if s.greeted.Load() {
 		return false
 	}
 	s.fallen[gone] = true

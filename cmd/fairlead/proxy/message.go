@@ -140,6 +140,16 @@ func appendMember(b []byte, name string, value json.RawMessage) []byte {
 	return append(b, line.Bytes()...)
 }
 
+// with returns the message with a member of its params set.
+func (m *message) with(name string, value any) *message {
+	changed := *m
+	if len(m.Params) == 0 {
+		changed.Params = json.RawMessage("{}")
+	}
+	changed.Params = withMember(changed.Params, name, value)
+	return &changed
+}
+
 func (m *message) replyTo(result json.RawMessage) *message {
 	return &message{ID: m.ID, Result: result}
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -187,20 +188,19 @@ func (p *Proxy) plan() *plan {
 }
 
 // newID is an ID of a request of ours, which nobody else can guess.
-func (p *Proxy) newID() string {
-	return "fairlead-" + p.random + "-" + strconv.FormatInt(p.last.Add(1), 10)
+func (p *Proxy) newID() json.RawMessage {
+	return json.RawMessage(`"fairlead-` + p.random + "-" + strconv.FormatInt(p.last.Add(1), 10) + `"`)
 }
 
-func (p *Proxy) opener(s Server) func(to sink) (link, error) {
-	return func(to sink) (link, error) {
-		if s.URL != "" {
-			return newRemote(s, p.log, to), nil
-		}
-		if s.Open != nil {
-			return openStream(s, p.log, to)
-		}
-		return startChild(s, p.log, to)
+// open opens a link to the server.
+func (s Server) open(log *slog.Logger, to sink) (link, error) {
+	switch {
+	case s.URL != "":
+		return newRemote(s, log, to), nil
+	case s.Open != nil:
+		return openStream(s, log, to)
 	}
+	return startChild(s, log, to)
 }
 
 // ServeLines serves one client, one message a line, until its input ends or ctx is done. Then no call is
@@ -255,7 +255,7 @@ func Relay(ctx context.Context, s Server, in io.Reader, out, stderr io.Writer, l
 		received(m.encode())
 		_ = w.send(context.WithoutCancel(ctx), m) // a client that has gone gets no answer
 	}
-	l, err := (&Proxy{log: log}).opener(s)(sink{
+	l, err := s.open(log, sink{
 		message: func(m *message, _ string) { back(m) },
 		failed:  func(id string, err error) { back((&message{ID: []byte(id)}).failTo(wireError(err))) },
 		ended: func(err error) {

@@ -22,19 +22,15 @@ func (s *server) lost(generation int, err error) {
 		return
 	}
 	s.link = nil
-	asked, relayed, restart := s.asked, s.relayed, !s.reviving
-	s.asked, s.relayed = make(map[string]waiting), make(map[string]*message)
+	restart := !s.reviving
 	if restart {
 		s.reviving, s.up = true, make(chan struct{})
 	}
 	s.mu.Unlock()
 
 	gone := fmt.Errorf("proxy: the server %q went away before it answered (%w); it is started again, look whether the call was carried out before you repeat it", s.Name, err)
-	for _, one := range asked {
-		one.give(answerOf{err: gone})
-	}
-	for _, m := range relayed {
-		s.session.giveUp(m, gone)
+	for id := range s.requests.Range {
+		s.requests.take(id.(string)).end(nil, gone)
 	}
 	s.session.takeBack(s)
 	if restart {
@@ -59,14 +55,14 @@ func (s *server) restart(why error) {
 	s.mu.Unlock()
 	for ; ; delay = s.wait.NextBackOff() {
 		s.log.Warn("proxy: the server went away; it is started again",
-			slog.String("server", s.Name), slog.String("why", why.Error()+s.said()), slog.Duration("in", max(delay, 0)))
+			slog.String("why", why.Error()+s.said()), slog.Duration("in", max(delay, 0)))
 		select {
 		case <-time.After(delay):
 		case <-s.session.ctx.Done():
 			return
 		}
 		if why = s.revive(); why == nil {
-			s.log.Info("proxy: the server is back", slog.String("server", s.Name))
+			s.log.Info("proxy: the server is back")
 			return
 		}
 	}
@@ -175,7 +171,7 @@ func (s *server) resubscribe(ctx context.Context, l link) {
 	for uri, params := range s.subscriptions.params.Range {
 		if _, err := s.askOn(ctx, l, methodSubscribe, params.(json.RawMessage), ""); err != nil {
 			s.log.WarnContext(ctx, "proxy: a subscription was not taken up again",
-				slog.String("server", s.Name), slog.Any("uri", uri), slog.Any("err", err))
+				slog.Any("uri", uri), slog.Any("err", err))
 			continue
 		}
 		about := fmt.Appendf(nil, `{"uri":%s}`, quoted(uri.(string)))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,7 +30,6 @@ type server struct {
 	Server
 
 	session *session
-	open    func(to sink) (link, error)
 	log     *slog.Logger
 
 	mu         sync.Mutex
@@ -43,11 +43,21 @@ type server struct {
 	wait       *backoff.ExponentialBackOff
 	late       map[string]bool // what was listed without it: "tools", "prompts", …
 
-	asked   map[string]waiting  // our own requests
-	relayed map[string]*message // the client's, by their IDs
-
+	requests      requests // that it has to answer
 	tools         toolsOf
 	subscriptions subscriptions
+}
+
+// requests are those that one side has to answer, by their IDs there.
+type requests struct{ sync.Map }
+
+// A request is one of ours, or one that was passed on.
+type request struct {
+	*message
+
+	server *server       // that has to answer it, or that asked it of the client
+	about  string        // the client's request that it belongs to, by its ID
+	answer chan answerOf // to one of ours; it has room for one, and gets one
 }
 
 type answerOf struct {
@@ -55,22 +65,24 @@ type answerOf struct {
 	err error
 }
 
-// waiting is where an answer is waited for. It has room for one; a second is left out.
-type waiting chan answerOf
-
-func (w waiting) give(a answerOf) {
-	select {
-	case w <- a:
-	default:
-	}
+func (r *requests) find(id string) *request {
+	one, _ := r.Load(id)
+	found, _ := one.(*request)
+	return found
 }
 
-func newServer(s Server, session *session, open func(to sink) (link, error), log *slog.Logger) *server {
+// take returns a request that is answered, nil if it was already or there is none.
+func (r *requests) take(id string) *request {
+	one, _ := r.LoadAndDelete(id)
+	taken, _ := one.(*request)
+	return taken
+}
+
+func newServer(s Server, session *session) *server {
 	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(500*time.Millisecond), backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
 	return &server{
-		Server: s, session: session, open: open, log: log, wait: wait,
-		asked: make(map[string]waiting), relayed: make(map[string]*message), late: make(map[string]bool),
+		Server: s, session: session, log: session.proxy.log.With("server", s.Name), wait: wait, late: make(map[string]bool),
 	}
 }
 
@@ -78,7 +90,7 @@ func newServer(s Server, session *session, open func(to sink) (link, error), log
 func (s *server) dial() error {
 	s.generation++
 	generation := s.generation
-	link, err := s.open(sink{message: s.receive, failed: s.failed, ended: func(err error) { s.lost(generation, err) }})
+	link, err := s.open(s.session.proxy.log, sink{message: s.receive, failed: s.failed, ended: func(err error) { s.lost(generation, err) }})
 	if err != nil {
 		return err
 	}
@@ -105,17 +117,13 @@ func (s *server) ready(ctx context.Context) (link, error) {
 	}
 }
 
-// ask makes a request of ours once there is a server, and waits for its result. Messages about it
-// belong to the client's request about.
-func (s *server) ask(ctx context.Context, method string, params json.RawMessage, about string) (json.RawMessage, error) {
-	l, err := s.ready(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return s.askOn(ctx, l, method, params, about)
+// ask makes the client's request as one of ours once there is a server, and waits for its result.
+func (s *server) ask(ctx context.Context, m *message) (json.RawMessage, error) {
+	return s.askOn(ctx, nil, m.Method, m.Params, m.id())
 }
 
-// askOn makes a request of ours on a link. It is known from then on: what waits for a link ends with none.
+// askOn makes a request of ours on a link, or once there is one if it is nil. What waits for the answer ends with
+// the link. Messages about it belong to the client's request about.
 func (s *server) askOn(ctx context.Context, l link, method string, params json.RawMessage, about string) (json.RawMessage, error) {
 	m, err := s.exchange(ctx, l, method, params, about)
 	if err != nil {
@@ -126,44 +134,41 @@ func (s *server) askOn(ctx context.Context, l link, method string, params json.R
 
 // exchange is askOn, and returns the whole answer.
 func (s *server) exchange(ctx context.Context, l link, method string, params json.RawMessage, about string) (*message, error) {
-	id := s.session.proxy.newID()
-	m := &message{ID: quoted(id), Method: method, Params: params}
-	if method == methodCallTool {
-		s.describe(trace.SpanFromContext(ctx), l, id, params)
+	var err error
+	if l == nil {
+		if l, err = s.ready(ctx); err != nil {
+			return nil, err
+		}
 	}
-	answered := make(waiting, 1)
-	s.mu.Lock()
-	s.asked[m.id()] = answered
-	s.mu.Unlock()
-	s.session.origin.Store(m.id(), about)
-	defer func() {
-		s.mu.Lock()
-		delete(s.asked, m.id())
-		s.mu.Unlock()
-		s.session.origin.Delete(m.id())
-	}()
+	m := &message{ID: s.session.proxy.newID(), Method: method, Params: params}
+	if method == methodCallTool {
+		s.describe(trace.SpanFromContext(ctx), l, m)
+	}
+	r := &request{m, s, about, make(chan answerOf, 1)}
+	s.requests.Store(m.id(), r)
 	if err := l.send(ctx, m); err != nil {
+		s.requests.take(m.id())
 		return nil, err
 	}
 	select {
-	case got := <-answered:
+	case got := <-r.answer:
 		if got.err != nil {
 			return nil, got.err
 		}
-		s.subscriptions.note(m, got.m)
 		return got.m, got.m.err()
 	case <-ctx.Done():
+		s.requests.take(m.id())
 		s.cancel(ctx, l, m)
 		return nil, context.Cause(ctx)
 	}
 }
 
 // describe adds the details of the connection to the span of an attempt, by OpenTelemetry's conventions for MCP.
-func (s *server) describe(span trace.Span, l link, id string, params json.RawMessage) {
+func (s *server) describe(span trace.Span, l link, m *message) {
 	if !span.IsRecording() {
 		return
 	}
-	known := map[string]string{"jsonrpc.request.id": id, "mcp.protocol.version": revision(params, s.agreed())}
+	known := map[string]string{"jsonrpc.request.id": strings.Trim(m.id(), `"`), "mcp.protocol.version": revision(m.Params, s.agreed())}
 	if r, ok := l.(*remote); ok {
 		known["network.transport"], known["network.protocol.name"], known["mcp.session.id"] = "tcp", "http", r.sessionID()
 	} else if len(s.Command) > 0 {
@@ -182,7 +187,7 @@ func (s *server) cancel(ctx context.Context, l link, m *message) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 	defer stop()
 	if err := l.send(ctx, cancellation(m.ID, why)); err != nil {
-		s.log.DebugContext(ctx, "proxy: a cancellation did not reach the server", slog.String("server", s.Name), slog.Any("err", err))
+		s.log.DebugContext(ctx, "proxy: a cancellation did not reach the server", slog.Any("err", err))
 	}
 }
 
@@ -191,66 +196,59 @@ func (s *server) cancel(ctx context.Context, l link, m *message) {
 func (s *server) relay(ctx context.Context, m *message) {
 	s.mu.Lock()
 	l, away := s.link, s.reviving
-	if !away && m.isRequest() {
-		s.relayed[m.id()] = m
-	}
 	s.mu.Unlock()
-	if away {
-		if m.isRequest() {
-			s.session.begin(m, answerBy(func(ctx context.Context, m *message) (json.RawMessage, error) {
-				return s.ask(ctx, m.Method, m.Params, m.id())
-			}))
-		}
+	switch {
+	case away && m.isRequest():
+		s.session.begin(m, answerBy(s.ask))
 		return
-	}
-	err := l.send(ctx, m)
-	if err == nil || !m.isRequest() {
+	case away:
 		return
+	case m.isRequest():
+		s.requests.Store(m.id(), &request{message: m, server: s, about: m.id()})
 	}
-	s.mu.Lock()
-	_, open := s.relayed[m.id()]
-	delete(s.relayed, m.id())
-	s.mu.Unlock()
-	if open {
-		s.session.giveUp(m, err)
+	if err := l.send(ctx, m); err != nil && m.isRequest() {
+		s.requests.take(m.id()).end(nil, err)
 	}
 }
 
 func (s *server) receive(m *message, about string) {
 	if m.Method != "" {
 		s.session.fromServer(s, m, about)
-		return
-	}
-	s.mu.Lock()
-	asked, ours := s.asked[m.id()]
-	request, theirs := s.relayed[m.id()]
-	delete(s.relayed, m.id())
-	s.mu.Unlock()
-	switch {
-	case ours:
-		asked.give(answerOf{m: m})
-	case theirs:
-		s.subscriptions.note(request, m)
-		s.session.answered(s, request, m)
-	default:
-		s.log.Debug("proxy: an answer that nobody waits for was left out", slog.String("server", s.Name))
+	} else if r := s.requests.take(m.id()); r != nil {
+		r.end(m, nil)
+	} else {
+		s.log.Debug("proxy: an answer that nobody waits for was left out")
 	}
 }
 
 func (s *server) failed(id string, err error) {
-	s.mu.Lock()
-	asked := s.asked[id]
-	request := s.relayed[id]
-	delete(s.relayed, id)
-	s.mu.Unlock()
+	r := s.requests.take(id)
+	if r == nil || r.answer != nil {
+		r.end(nil, err)
+		return
+	}
+	r.end(nil, fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))
+	if _, dialed := errors.AsType[*net.OpError](err); dialed && !s.session.greeted.Load() {
+		s.session.stop(&UnreachableError{Server: s.Name, Err: err})
+	}
+}
+
+// end ends a request to a server with its answer, or with why there is none. It does nothing if the request is nil.
+func (r *request) end(m *message, err error) {
+	if r == nil {
+		return
+	}
+	if err == nil {
+		r.server.session.greeted.Store(true)
+		r.server.subscriptions.note(r.message, m)
+	}
 	switch {
-	case asked != nil:
-		asked.give(answerOf{err: err})
-	case request != nil && s.session.ctx.Err() == nil:
-		s.session.giveUp(request, fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))
-		if _, dialed := errors.AsType[*net.OpError](err); dialed && !s.session.greeted() {
-			s.session.stop(&UnreachableError{Server: s.Name, Err: err})
-		}
+	case r.answer != nil:
+		r.answer <- answerOf{m, err}
+	case err == nil:
+		r.server.session.answered(r.server, r.message, m)
+	case r.server.session.ctx.Err() == nil: // or nobody waits for it any more
+		r.server.session.giveUp(r.message, err)
 	}
 }
 

@@ -26,8 +26,6 @@ type session struct {
 	out    func(m *message, about string)
 	ctx    context.Context
 	stop   context.CancelCauseFunc
-	log    *slog.Logger
-	origin sync.Map // the ID of a request of ours → that of the client's which it is about
 	tokens sync.Map // a progress token → the ID of the client's request that brought it
 
 	servers []*server
@@ -49,18 +47,13 @@ type session struct {
 	running  map[string]*underWay       // tools/call, by the client's ID, or by that of its task
 	tasks    map[string]*task           // by their IDs
 	stopping bool                       // no call goes to a server any more
-	asked    map[string]chan *message   // our requests to the client
-	passed   map[string]passed          // the servers' requests to the client, by our ID
 
-	answers atomic.Int64     // of servers, to the client
-	fallen  map[*server]bool // that went away before there was any
-}
+	// requests are those that the client has to answer: ours, and those of servers, which it gets under
+	// IDs of ours, so that no server can ask in our name.
+	requests requests
 
-// passed is a server's request, which the client gets under an ID of ours, so that no server can ask
-// in our name.
-type passed struct {
-	server *server
-	id     json.RawMessage
+	greeted atomic.Bool      // a server has answered something
+	fallen  map[*server]bool // that went away before that
 }
 
 // An underWay is a request that the chain has.
@@ -92,13 +85,13 @@ var (
 
 func (p *Proxy) newSession(scope string, caller access.Caller, out func(m *message, about string)) (*session, error) {
 	s := &session{
-		proxy: p, scope: scope, caller: caller, out: out, log: p.log,
-		running: make(map[string]*underWay), asked: make(map[string]chan *message), passed: make(map[string]passed),
-		next: make(chan func()), tasks: make(map[string]*task), fallen: make(map[*server]bool), introduced: make(chan struct{}),
+		proxy: p, scope: scope, caller: caller, out: out,
+		running: make(map[string]*underWay),
+		next:    make(chan func()), tasks: make(map[string]*task), fallen: make(map[*server]bool), introduced: make(chan struct{}),
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	for _, one := range p.o.Servers {
-		s.servers = append(s.servers, newServer(one, s, p.opener(one), p.log))
+		s.servers = append(s.servers, newServer(one, s))
 	}
 	s.tools.session, s.tools.ended = s, make(chan struct{})
 	for _, one := range s.servers {
@@ -176,8 +169,6 @@ func (s *session) giveUp(request *message, err error) {
 	s.reply(request.failTo(wireError(err)))
 }
 
-func (s *session) greeted() bool { return s.answers.Load() > 0 }
-
 // fromClient takes a message of the client's. It waits for nothing but a server that reads slowly.
 func (s *session) fromClient(m *message) {
 	if why := m.stray(); why != "" {
@@ -205,7 +196,7 @@ func (s *session) fromClient(m *message) {
 // stray refuses a message that no server may see.
 func (s *session) stray(m *message, why string) {
 	err := &invalidError{"proxy: " + why + "; the message was not sent on"}
-	s.log.Warn("proxy: a message of the client's was refused", slog.String("method", safetext.Line(safetext.Cut(m.Method, 100))), slog.String("why", why))
+	s.proxy.log.Warn("proxy: a message of the client's was refused", slog.String("method", safetext.Line(safetext.Cut(m.Method, 100))), slog.String("why", why))
 	if m.chained() == methodCallTool {
 		s.recordRefusal(s.ctx, m, textOf(m.Params, "name"), nil, err)
 	}
@@ -286,7 +277,6 @@ func (s *session) route(m *message) {
 
 // answered hands a server's answer on to the client, and learns what was agreed.
 func (s *session) answered(from *server, request, m *message) {
-	s.answers.Add(1)
 	if request.Method == "initialize" && m.Error == nil {
 		version := textOf(m.Result, "protocolVersion") // the client reports one that is none
 		s.mu.Lock()
@@ -303,22 +293,20 @@ func (s *session) answered(from *server, request, m *message) {
 
 // fromServer hands what a server wants on to the client.
 func (s *session) fromServer(from *server, m *message, about string) {
-	if ours, ok := s.origin.Load(about); ok {
-		about = ours.(string)
+	if r := from.requests.find(about); r != nil {
+		about = r.about
 	}
 	if m.isRequest() {
 		id := s.proxy.newID()
-		s.mu.Lock()
-		s.passed[string(quoted(id))] = passed{from, m.ID}
-		s.mu.Unlock()
-		s.out(&message{ID: quoted(id), Method: m.Method, Params: m.Params}, about)
+		s.requests.Store(string(id), &request{message: m, server: from})
+		s.out(&message{ID: id, Method: m.Method, Params: m.Params}, about)
 		return
 	}
-	if meta := m.meta; meta[mcp.MetaKeySubscriptionID] != nil {
-		if id, ours := s.origin.Load(string(meta[mcp.MetaKeySubscriptionID])); ours {
-			about = id.(string)
-			meta[mcp.MetaKeySubscriptionID] = json.RawMessage(about)
-			m = &message{Method: m.Method, Params: withMember(m.Params, "_meta", meta)}
+	if id := m.meta[mcp.MetaKeySubscriptionID]; id != nil {
+		if r := from.requests.find(string(id)); r != nil && r.answer != nil {
+			about = r.about
+			m.meta[mcp.MetaKeySubscriptionID] = json.RawMessage(about)
+			m = m.with("_meta", m.meta)
 		}
 	}
 	switch m.Method {
@@ -338,13 +326,11 @@ func (s *session) fromServer(from *server, m *message, about string) {
 
 // renamed is a server's cancellation of a request that the client has under our ID.
 func (s *session) renamed(from *server, m *message) *message {
-	params := members(m.Params)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, p := range s.passed {
-		if p.server == from && string(p.id) == string(params["requestId"]) {
-			delete(s.passed, id)
-			return &message{Method: m.Method, Params: withMember(m.Params, "requestId", json.RawMessage(id))}
+	at := string(members(m.Params)["requestId"])
+	for id, r := range s.requests.Range {
+		if r := r.(*request); r.server == from && r.id() == at {
+			s.requests.Delete(id)
+			return m.with("requestId", json.RawMessage(id.(string)))
 		}
 	}
 	return m
@@ -353,53 +339,37 @@ func (s *session) renamed(from *server, m *message) *message {
 // takeBack cancels the questions of a server that has gone: the next one counts its requests anew,
 // and must not get an answer to another question.
 func (s *session) takeBack(from *server) {
-	s.mu.Lock()
-	var open []string
-	for id, p := range s.passed {
-		if p.server == from {
-			delete(s.passed, id)
-			open = append(open, id)
+	for id, r := range s.requests.Range {
+		if r.(*request).server == from {
+			s.requests.Delete(id)
+			s.out(cancellation(json.RawMessage(id.(string)), "the server went away"), "")
 		}
-	}
-	s.mu.Unlock()
-	for _, id := range open {
-		s.out(cancellation(json.RawMessage(id), "the server went away"), "")
 	}
 }
 
 // fromPerson takes an answer of the client's: to a question of ours, or to a server's.
 func (s *session) fromPerson(m *message) {
-	s.mu.Lock()
-	waiting, ours := s.asked[m.id()]
-	delete(s.asked, m.id())
-	to, theirs := s.passed[m.id()]
-	delete(s.passed, m.id())
-	s.mu.Unlock()
+	r := s.requests.take(m.id())
 	switch {
-	case ours:
-		waiting <- m // it has room for one, and gets one
-	case theirs:
-		to.server.relay(s.ctx, &message{ID: to.id, Result: m.Result, Error: m.Error})
+	case r == nil:
+		s.proxy.log.Debug("proxy: an answer of the client's that nobody waits for was left out")
+	case r.answer != nil:
+		r.answer <- answerOf{m: m}
 	default:
-		s.log.Debug("proxy: an answer of the client's that nobody waits for was left out")
+		r.server.relay(s.ctx, &message{ID: r.ID, Result: m.Result, Error: m.Error})
 	}
 }
 
 func (s *session) askClient(ctx context.Context, method string, params json.RawMessage, about string) (json.RawMessage, error) {
-	m := &message{ID: quoted(s.proxy.newID()), Method: method, Params: params}
-	answer := make(chan *message, 1)
-	s.mu.Lock()
-	s.asked[m.id()] = answer
-	s.mu.Unlock()
-	s.out(m, about)
+	r := &request{message: &message{ID: s.proxy.newID(), Method: method, Params: params}, answer: make(chan answerOf, 1)}
+	s.requests.Store(r.id(), r)
+	s.out(r.message, about)
 	select {
-	case got := <-answer:
-		return got.Result, got.err()
+	case got := <-r.answer:
+		return got.m.Result, got.m.err()
 	case <-ctx.Done():
-		s.mu.Lock()
-		delete(s.asked, m.id())
-		s.mu.Unlock()
-		s.out(cancellation(m.ID, "the question is over"), about)
+		s.requests.take(r.id())
+		s.out(cancellation(r.ID, "the question is over"), about)
 		return nil, &middleware.NotSentError{Err: context.Cause(ctx)}
 	}
 }

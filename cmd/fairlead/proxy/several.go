@@ -68,11 +68,7 @@ func (s *session) tellAll(ctx context.Context, m *message) (json.RawMessage, err
 		if m.Method == methodSetLevel && one.isAway() {
 			return nil, errLate // it is notified when the server is back
 		}
-		raw, err := one.ask(ctx, m.Method, m.Params, m.id())
-		if err == nil {
-			s.answers.Add(1)
-		}
-		return raw, err
+		return one.ask(ctx, m)
 	})
 	for i, err := range errs {
 		if err != nil && !unknownMethod(err) && !errors.Is(err, errLate) {
@@ -197,7 +193,7 @@ func (s *session) listAll(member string) func(context.Context, *message) (json.R
 			all = append(all, s.owners.keep(s.servers[i], member, list)...)
 		}
 		result := map[string]any{member: all}
-		if metaOf(m.Params)[mcp.MetaKeyProtocolVersion] != nil {
+		if m.meta[mcp.MetaKeyProtocolVersion] != nil {
 			result["resultType"], result["ttlMs"], result["cacheScope"] = "complete", 0, "private"
 		}
 		return json.Marshal(result)
@@ -205,9 +201,8 @@ func (s *session) listAll(member string) func(context.Context, *message) (json.R
 }
 
 func (s *server) listed(ctx context.Context, m *message, member string) (all []json.RawMessage, err error) {
-	params := m.Params
 	for range mostPages {
-		raw, err := s.ask(ctx, m.Method, params, m.id())
+		raw, err := s.ask(ctx, m)
 		if err != nil {
 			return nil, err
 		}
@@ -220,10 +215,7 @@ func (s *server) listed(ctx context.Context, m *message, member string) (all []j
 		if textOf(raw, "nextCursor") == "" { // null, as some write it, is none either
 			break
 		}
-		if params == nil {
-			params = json.RawMessage("{}")
-		}
-		params = withMember(params, "cursor", page["nextCursor"])
+		m = m.with("cursor", page["nextCursor"])
 	}
 	return all, nil
 }
@@ -283,7 +275,7 @@ func (s *session) getPrompt(ctx context.Context, m *message) (json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
-	return o.server.ask(ctx, m.Method, withMember(m.Params, "name", o.name), m.id())
+	return o.server.ask(ctx, m.with("name", o.name))
 }
 
 func (s *session) complete(ctx context.Context, m *message) (json.RawMessage, error) {
@@ -295,21 +287,21 @@ func (s *session) complete(ctx context.Context, m *message) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	return o.server.ask(ctx, m.Method, withMember(m.Params, "ref", withMember(ref, "name", o.name)), m.id())
+	return o.server.ask(ctx, m.with("ref", withMember(ref, "name", o.name)))
 }
 
 // askOwnerOf asks the server that listed a URI, or else one after the other until one has an answer.
 // None of these requests changes what a person would be asked about.
 func (s *session) askOwnerOf(ctx context.Context, m *message, uri string) (result json.RawMessage, err error) {
 	if owner, ok := s.owners.resources.Load(uri); ok {
-		return owner.(*server).ask(ctx, m.Method, m.Params, m.id())
+		return owner.(*server).ask(ctx, m)
 	}
 	err = errLate
 	for _, one := range s.servers {
 		if len(s.servers) > 1 && one.isLate() {
 			continue
 		}
-		if result, err = one.ask(ctx, m.Method, m.Params, m.id()); err == nil || ctx.Err() != nil {
+		if result, err = one.ask(ctx, m); err == nil || ctx.Err() != nil {
 			return result, err
 		}
 	}

@@ -112,11 +112,11 @@ func (s *session) more(ctx context.Context, u *underWay, m, res *message) *messa
 	s.mu.Unlock()
 	select {
 	case responses := <-t.input:
-		params := withMember(m.Params, "inputResponses", responses)
+		m = m.with("inputResponses", responses)
 		if state := asks["requestState"]; state != nil {
-			params = withMember(params, "requestState", state)
+			m = m.with("requestState", state)
 		}
-		return &message{ID: m.ID, Method: m.Method, Params: params, meta: m.meta}
+		return m
 	case <-ctx.Done():
 		return nil
 	}
@@ -171,7 +171,7 @@ func (s *session) aboutTask(m *message) bool {
 	switch {
 	case t != nil && t.of != nil:
 		s.begin(m, answerBy(func(ctx context.Context, m *message) (json.RawMessage, error) {
-			raw, err := t.of.ask(ctx, m.Method, m.Params, m.id())
+			raw, err := t.of.ask(ctx, m)
 			if err == nil && verb == "get" {
 				s.learn(raw)
 			}

@@ -181,11 +181,10 @@ func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.Li
 	if err != nil {
 		return nil, err
 	}
-	raw, err := s.ask(ctx, methodListTools, params, underWayIn(ctx).about)
+	raw, err := s.askOn(ctx, nil, methodListTools, params, underWayIn(ctx).about)
 	if err != nil {
 		return nil, err
 	}
-	s.session.answers.Add(1)
 	s.tools.keep(raw, p == nil || p.Cursor == "")
 	res := new(mcp.ListToolsResult)
 	if err := json.Unmarshal(mount.RawList(ctx, raw), res); err != nil {
