@@ -63,7 +63,7 @@ func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc
 	h.session = &session{proxy: f.proxy, out: h.write, running: make(map[string]*underWay)}
 	h.session.ctx, h.session.stop = context.WithCancelCause(context.Background())
 	away := newServer(Server{}, h.session)
-	away.reviving = true
+	away.away = make(chan struct{})
 	h.session.servers = []*server{away}
 	f.mu.Lock()
 	defer f.mu.Unlock()

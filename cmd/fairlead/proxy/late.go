@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -64,23 +65,22 @@ func (s *server) isLate() bool {
 func (s *server) isAway() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.reviving
+	return s.away != nil
 }
 
 // sendAway marks a server that has not shaken hands as away; false if it is already restarting.
 func (s *server) sendAway() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.reviving {
+	if s.away != nil {
 		return false
 	}
-	s.reviving, s.up = true, make(chan struct{})
+	s.away = make(chan struct{})
 	return true
 }
 
 type greeting struct {
 	of     int
-	link   link
 	result json.RawMessage
 	err    error
 }
@@ -93,12 +93,19 @@ func (s *session) greetings(ctx context.Context, m *message) ([]json.RawMessage,
 		asking, cancel = context.WithCancel(ctx)
 		defer cancel()
 	}
-	came := make(chan greeting, len(s.servers))
+	came, over := make(chan greeting), make(chan struct{})
+	defer close(over)
+	left := make([]bool, len(s.servers)) // those whose handshakes the client is not part of
 	for i, one := range s.servers {
 		s.calls.Go(func() {
-			g := greeting{of: i}
-			g.link, g.result, g.err = one.greeted(asking, m)
-			came <- g
+			l, result, err := one.greeted(asking, m)
+			select {
+			case came <- greeting{i, result, err}:
+			case <-over:
+			}
+			if <-over; left[i] {
+				one.meet(l, result, err)
+			}
 		})
 	}
 	all := make([]greeting, len(s.servers))
@@ -106,8 +113,8 @@ func (s *session) greetings(ctx context.Context, m *message) ([]json.RawMessage,
 		all[i] = greeting{of: i, err: errLate}
 	}
 	patience := time.After(s.proxy.late)
-	there, refused, open := 0, 0, len(all)
-	for late := false; open > 0 && (!late || there+refused == 0); {
+	there, refused := 0, 0
+	for open, late := len(all), false; open > 0 && (!late || there+refused == 0); {
 		select {
 		case g := <-came:
 			open--
@@ -127,17 +134,10 @@ func (s *session) greetings(ctx context.Context, m *message) ([]json.RawMessage,
 	}
 	results := make([]json.RawMessage, len(all))
 	for i, g := range all {
-		if results[i] = g.result; g.err == nil {
-			continue
+		if results[i] = g.result; g.err != nil {
+			s.servers[i].without("tools", g.err) // until it has shaken hands
+			left[i] = m.Method == "initialize" && s.servers[i].sendAway()
 		}
-		one := s.servers[i] // left out until it has shaken hands
-		one.without("tools", g.err)
-		if m.Method == "initialize" && one.sendAway() && !errors.Is(g.err, errLate) {
-			one.startAgain(g)
-		}
-	}
-	if m.Method == "initialize" && open > 0 {
-		s.calls.Go(func() { s.welcomeLate(came, open) })
 	}
 	return results, nil
 }
@@ -170,40 +170,24 @@ func (s *session) nobody(all []greeting) error {
 }
 
 // hopeless reports whether all servers have gone away before any of them had answered.
-func (s *session) hopeless(gone *server) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.greeted.Load() {
-		return false
-	}
-	s.fallen[gone] = true
-	return len(s.fallen) == len(s.servers)
+func (s *session) hopeless() bool {
+	return !s.greeted.Load() && !slices.ContainsFunc(s.servers, func(one *server) bool { return !one.isAway() })
 }
 
-// startAgain ends what did not shake hands, and begins anew.
-func (s *server) startAgain(g greeting) {
-	if g.link != nil {
-		go g.link.close()
+// meet ends a handshake that no call waited for, or begins anew if it failed.
+func (s *server) meet(l link, result json.RawMessage, err error) {
+	if err == nil {
+		ctx, cancel := context.WithTimeout(s.session.ctx, handshakePatience)
+		defer cancel()
+		if err = s.session.welcome(ctx, s, l, result); err == nil {
+			err = s.back(l)
+		}
 	}
-	go s.restart(g.err)
-}
-
-// welcomeLate ends the handshakes that no call waited for.
-func (s *session) welcomeLate(came <-chan greeting, open int) {
-	for range open {
-		g := <-came
-		one := s.servers[g.of]
-		if g.err == nil {
-			ctx, cancel := context.WithTimeout(s.ctx, handshakePatience)
-			g.err = s.welcome(ctx, one, g.link, g.result)
-			cancel()
+	if err != nil && s.session.ctx.Err() == nil {
+		if l != nil {
+			go l.close()
 		}
-		if g.err == nil {
-			g.err = one.back(g.link)
-		}
-		if g.err != nil && s.ctx.Err() == nil {
-			one.startAgain(g)
-		}
+		go s.restart(err)
 	}
 }
 
@@ -215,12 +199,8 @@ func (s *session) met(one *server) bool {
 	if hello == nil || one.agreed() != "" || len(s.servers) == 1 {
 		return true
 	}
-	select {
-	case <-s.introduced:
-		return true
-	case <-s.ctx.Done():
-		return false
-	}
+	<-s.introduced.Done()
+	return s.ctx.Err() == nil
 }
 
 // none is why there is no list at all, nil where one server has its part of it.

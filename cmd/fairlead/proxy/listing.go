@@ -3,8 +3,8 @@ package proxy
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
-	"time"
 	"weak"
 
 	"github.com/fairlead-go/fairlead/catalog"
@@ -115,79 +115,68 @@ func (t *tools) run(now *set, s *server, l *listing, about string) {
 	}
 }
 
-// wait waits for servers to be listed: for one of several not long, and for one that was late already
-// not at all, as long as another is there.
+// wait waits for servers to be listed, and returns what came of it: for one of several not long, and for one that was
+// late already not at all, as long as another is there. The client is notified later of servers that are away.
 func (t *tools) wait(ctx context.Context, under []*listing) []error {
-	several := len(under) > 1
-	patience := time.After(t.session.proxy.late)
-	patient := true
-	for {
-		t.mu.Lock()
-		there, open, late := 0, 0, 0
-		for i, l := range under {
-			switch {
-			case l == nil || l.ended && l.err == nil:
-				there++
-			case l.ended:
-			case !several || patient && !t.session.servers[i].isLate():
-				open++
-			default:
-				late++
+	servers, within := t.session.servers, ctx
+	if len(servers) > 1 {
+		var cancel context.CancelFunc
+		within, cancel = context.WithTimeout(ctx, t.session.proxy.late)
+		defer cancel()
+	}
+	for i, l := range under {
+		if l != nil && (len(servers) == 1 || !servers[i].isLate()) {
+			select {
+			case <-l.over:
+			case <-within.Done():
 			}
 		}
-		if ctx.Err() != nil || open == 0 && (there > 0 || late == 0) {
-			defer t.mu.Unlock()
-			return t.outcomes(under, several && ctx.Err() == nil)
+	}
+	for {
+		t.mu.Lock()
+		errs := make([]error, len(under))
+		for i, l := range under {
+			switch {
+			case l != nil && l.ended:
+				errs[i] = l.err
+			case l != nil:
+				errs[i] = errLate
+			}
+		}
+		if ctx.Err() != nil || slices.Contains(errs, nil) || !slices.Contains(errs, errLate) {
+			defer t.mu.Unlock() // so that a listing ends before or after
+			for i, err := range errs {
+				if err != nil && len(servers) > 1 && ctx.Err() == nil && !unknownMethod(err) {
+					servers[i].without("tools", err)
+				}
+			}
+			return errs
 		}
 		ended := t.ended
 		t.mu.Unlock()
 		select {
 		case <-ended:
-		case <-patience:
-			patient = false
 		case <-ctx.Done():
 		}
 	}
 }
 
-// outcomes are what came of listings so far. The client is notified later of servers that are away.
-// The lock is held, so that a listing ends before or after.
-func (t *tools) outcomes(under []*listing, several bool) []error {
-	errs := make([]error, len(under))
-	for i, l := range under {
-		if l == nil {
-			continue
-		}
-		if errs[i] = errLate; l.ended {
-			errs[i] = l.err
-		}
-		if errs[i] != nil && several && !unknownMethod(errs[i]) {
-			t.session.servers[i].without("tools", errs[i])
-		}
-	}
-	return errs
-}
-
 // find returns the tool that the client calls by this name.
 func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware.Tool, error) {
-	if now, tool, err := t.known(ctx, name, about); tool != nil || err != nil {
-		return now, tool, err
-	}
-	var now *set
+	now, tool, err := t.known(ctx, name, about)
 	for _, always := range []bool{false, true} {
-		if always && !t.mayAskAgain() { // it may be new: not every client takes notifications
+		if tool != nil || err != nil || always && !t.mayAskAgain() { // it may be new: not every client takes notifications
 			break
 		}
-		var err error
-		if now, err = t.set(ctx, always, about); err != nil {
-			return nil, nil, err
-		}
-		if tool, ok := t.session.named(now, name); ok {
-			return now, tool, nil
+		if now, err = t.set(ctx, always, about); err == nil {
+			tool = t.session.named(now, name)
 		}
 	}
+	if tool != nil || err != nil {
+		return now, tool, err
+	}
 	for _, s := range t.session.servers {
-		if len(t.session.servers) > 1 && s.isLate() && strings.HasPrefix(name, prefixed(s, "")) {
+		if len(t.session.servers) > 1 && s.isLate() && strings.HasPrefix(name, prefixed(s.Name, "")) {
 			return now, nil, &awayError{s.Name, name}
 		}
 	}
@@ -204,25 +193,24 @@ func (t *tools) known(ctx context.Context, name, about string) (*set, *middlewar
 		t.mu.Unlock()
 		return nil, nil, err
 	}
-	tool, ok := t.session.named(now, name)
+	tool := t.session.named(now, name)
 	var l *listing
 	for _, s := range t.session.servers {
-		if ok && s.Name == tool.Server {
+		if tool != nil && s.Name == tool.Server {
 			l = t.list(now, s, false, about)
 		}
 	}
 	t.mu.Unlock()
-	if !ok || l == nil {
+	if l == nil {
 		return now, tool, nil
 	}
 	select {
 	case <-l.over:
+		if l.err != nil {
+			return nil, nil, l.err
+		}
+		return now, t.session.named(now, name), nil
 	case <-ctx.Done():
 		return nil, nil, &middleware.NotSentError{Err: context.Cause(ctx)}
 	}
-	if l.err != nil {
-		return nil, nil, l.err
-	}
-	tool, _ = t.session.named(now, name)
-	return now, tool, nil
 }

@@ -22,9 +22,9 @@ func (s *server) lost(generation int, err error) {
 		return
 	}
 	s.link = nil
-	restart := !s.reviving
+	restart := s.away == nil
 	if restart {
-		s.reviving, s.up = true, make(chan struct{})
+		s.away = make(chan struct{})
 	}
 	s.mu.Unlock()
 
@@ -40,7 +40,7 @@ func (s *server) lost(generation int, err error) {
 
 // restart brings the server back: at once, and then after growing waits until it has shaken hands.
 func (s *server) restart(why error) {
-	if s.session.hopeless(s) {
+	if s.session.hopeless() {
 		s.session.stop(&UnreachableError{Server: s.Name, Err: fmt.Errorf("it went away before there was any answer: %w%s", why, s.said())})
 		return
 	}
@@ -102,8 +102,8 @@ func (s *server) back(l link) error {
 		return io.ErrUnexpectedEOF
 	}
 	s.wait.Reset()
-	s.reviving = false
-	close(s.up)
+	close(s.away)
+	s.away = nil
 	s.mu.Unlock()
 	s.here("tools", "prompts", "resources")
 	return nil

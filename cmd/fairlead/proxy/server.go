@@ -35,8 +35,7 @@ type server struct {
 	mu         sync.Mutex
 	link       link
 	generation int           // of links
-	reviving   bool          // the link cannot be used
-	up         chan struct{} // closed when it can be used again
+	away       chan struct{} // closed when the link can be used again; nil if it can
 	closed     bool
 	began      time.Time // the last link
 	version    string    // that it speaks; "" without an initialize
@@ -102,13 +101,13 @@ func (s *server) dial() error {
 func (s *server) ready(ctx context.Context) (link, error) {
 	for {
 		s.mu.Lock()
-		l, up, away := s.link, s.up, s.reviving
+		l, away := s.link, s.away
 		s.mu.Unlock()
-		if !away {
+		if away == nil {
 			return l, nil
 		}
 		select {
-		case <-up: // and maybe away again
+		case <-away: // and maybe away again
 		case <-ctx.Done():
 			return nil, notSent(context.Cause(ctx))
 		case <-s.session.ctx.Done():
@@ -195,7 +194,7 @@ func (s *server) cancel(ctx context.Context, l link, m *message) {
 // anything else, which was meant for the server before it, is left out.
 func (s *server) relay(ctx context.Context, m *message) {
 	s.mu.Lock()
-	l, away := s.link, s.reviving
+	l, away := s.link, s.away != nil
 	s.mu.Unlock()
 	switch {
 	case away && m.isRequest():

@@ -35,8 +35,8 @@ type session struct {
 	next    chan func() // for one of the goroutines that wait for work
 	idle    atomic.Int64
 
-	introduced chan struct{} // closed when a client's initialize was answered for several
-	introduce  sync.Once
+	introduced context.Context // done when a client's initialize was answered for several, or with ctx
+	introduce  context.CancelFunc
 
 	mu       sync.Mutex
 	hello    json.RawMessage            // of the client's initialize
@@ -52,8 +52,7 @@ type session struct {
 	// IDs of ours, so that no server can ask in our name.
 	requests requests
 
-	greeted atomic.Bool      // a server has answered something
-	fallen  map[*server]bool // that went away before that
+	greeted atomic.Bool // a server has answered something
 }
 
 // An underWay is a request that the chain has.
@@ -87,9 +86,10 @@ func (p *Proxy) newSession(scope string, caller access.Caller, out func(m *messa
 	s := &session{
 		proxy: p, scope: scope, caller: caller, out: out,
 		running: make(map[string]*underWay),
-		next:    make(chan func()), tasks: make(map[string]*task), fallen: make(map[*server]bool), introduced: make(chan struct{}),
+		next:    make(chan func()), tasks: make(map[string]*task),
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
+	s.introduced, s.introduce = context.WithCancel(s.ctx)
 	for _, one := range p.o.Servers {
 		s.servers = append(s.servers, newServer(one, s))
 	}

@@ -134,7 +134,7 @@ func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, er
 		s.mu.Lock()
 		s.version = version
 		s.mu.Unlock()
-		s.introduce.Do(func() { close(s.introduced) })
+		s.introduce()
 	}
 	raw, err := json.Marshal(merged)
 	if m.Method == methodDiscover && s.proxy.o.Confirm != nil {
@@ -220,8 +220,8 @@ func (s *server) listed(ctx context.Context, m *message, member string) (all []j
 	return all, nil
 }
 
-func prefixed(s *server, name string) string {
-	return (&middleware.Tool{Server: s.Name, Definition: &mcp.Tool{Name: name}}).ModelName()
+func prefixed(server, name string) string {
+	return (&middleware.Tool{Server: server, Definition: &mcp.Tool{Name: name}}).ModelName()
 }
 
 // owners say which server has what was listed.
@@ -241,7 +241,7 @@ func (o *owners) keep(s *server, member string, list []json.RawMessage) []json.R
 	for i, raw := range list {
 		if member == "prompts" {
 			name := textOf(raw, "name")
-			known := prefixed(s, name)
+			known := prefixed(s.Name, name)
 			o.prompts.Store(known, owned{s, name})
 			list[i] = withMember(raw, "name", known)
 		} else {

@@ -81,14 +81,16 @@ func (t *tools) mayAskAgain() bool {
 	return true
 }
 
-func (s *session) named(now *set, name string) (*middleware.Tool, bool) {
+// named returns the tool that has this name at the client, nil if there is none.
+func (s *session) named(now *set, name string) *middleware.Tool {
 	if len(s.servers) == 1 {
-		return now.shown.Lookup(s.servers[0].Name, name)
+		t, _ := now.shown.Lookup(s.servers[0].Name, name)
+		return t
 	}
 	if t, err := now.shown.Find(name); err == nil && t.ModelName() == name {
-		return t, true
+		return t
 	}
-	return nil, false
+	return nil
 }
 
 // nameOf is the name of a tool at the client.
@@ -108,7 +110,7 @@ func (n *set) unknown(s *session, name string) (*middleware.Tool, error) {
 		}
 	}
 	for _, c := range n.plan.proxy.o.Lock.Changes(n.catalog) {
-		if len(s.servers) == 1 && c.Tool == name || (&middleware.Tool{Server: c.Server, Definition: &mcp.Tool{Name: c.Tool}}).ModelName() == name {
+		if len(s.servers) == 1 && c.Tool == name || prefixed(c.Server, c.Tool) == name {
 			return nil, &pins.NotAcceptedError{Change: c}
 		}
 	}
