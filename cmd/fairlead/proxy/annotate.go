@@ -47,9 +47,3 @@ func annotated(written json.RawMessage, tool *middleware.Tool) json.RawMessage {
 	definition["annotations"], definition["_meta"] = encoded(plain), encoded(meta)
 	return encoded(definition)
 }
-
-// encoded writes a value of hints and of what was JSON.
-func encoded(v any) json.RawMessage {
-	text, _ := json.Marshal(v) //nolint:errchkjson // it always can be
-	return text
-}

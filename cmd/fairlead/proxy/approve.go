@@ -42,7 +42,16 @@ func First(confirmers ...hitl.Confirmer) hitl.Confirmer {
 		defer cancel()
 		answers := make(chan answered, len(confirmers))
 		for _, c := range confirmers {
-			go func() { answers <- confirm(ctx, c, r) }()
+			go func() {
+				a := answered{err: fmt.Errorf("proxy: %T panicked", c)}
+				defer func() {
+					_ = recover()
+					answers <- a
+				}()
+				own := r
+				own.Arguments = bytes.Clone(r.Arguments)
+				a.decision, a.err = c.Confirm(ctx, own)
+			}()
 		}
 		var none error
 		for range confirmers {
@@ -59,15 +68,4 @@ func First(confirmers ...hitl.Confirmer) hitl.Confirmer {
 type answered struct {
 	decision hitl.Decision
 	err      error
-}
-
-func confirm(ctx context.Context, c hitl.Confirmer, r hitl.Request) (a answered) {
-	defer func() {
-		if recover() != nil {
-			a = answered{err: fmt.Errorf("proxy: %T panicked", c)}
-		}
-	}()
-	r.Arguments = bytes.Clone(r.Arguments) // they are the confirmer's own
-	decision, err := c.Confirm(ctx, r)
-	return answered{decision, err}
 }

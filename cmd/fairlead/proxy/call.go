@@ -64,7 +64,7 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	case last.Load() != nil && last.Load().res == res: // nothing in the chain has touched it
 		return m.replyTo(last.Load().raw), true
 	}
-	return s.result(m, res), true
+	return m.resultTo(res), true
 }
 
 type waitingKey struct{} // of a waiter
@@ -88,9 +88,9 @@ func (w *written) goesOn() bool {
 	return w != nil && w.kind != "" && w.kind != "complete" && w.kind != "input_required"
 }
 
-// result writes a result of the chain's.
-func (s *session) result(m *message, res *mcp.CallToolResult) *message {
-	raw, err := json.Marshal(res)
+// resultTo answers a request with a result of ours.
+func (m *message) resultTo(result any) *message {
+	raw, err := json.Marshal(result)
 	if err != nil {
 		return m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "proxy: the result cannot be written: " + err.Error()})
 	}
@@ -112,11 +112,7 @@ func (s *session) refused(ctx context.Context, m *message, call middleware.Call,
 	}
 	if asks, ok := errors.AsType[inputRequired](err); ok {
 		requests, state := asks.InputRequired()
-		raw, err := json.Marshal(map[string]any{"resultType": "input_required", "content": []any{}, "inputRequests": requests, "requestState": state})
-		if err != nil {
-			return m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}), true
-		}
-		return m.replyTo(raw), true
+		return m.resultTo(map[string]any{"resultType": "input_required", "content": []any{}, "inputRequests": requests, "requestState": state}), true
 	}
 	res, err := s.proxy.explain(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 		return nil, err
@@ -131,7 +127,7 @@ func (s *session) refused(ctx context.Context, m *message, call middleware.Call,
 			}
 		}
 	}
-	return s.result(m, res), true
+	return m.resultTo(res), true
 }
 
 // request is the client's request as the links that speak to clients know it.
@@ -149,19 +145,25 @@ func (s *session) request(p *mcp.CallToolParamsRaw) *mcp.CallToolRequest {
 
 // elicit puts a form to the client's user while the call waits.
 func (s *session) elicit(ctx context.Context, form *mcp.ElicitParams, about string) (*mcp.ElicitResult, error) {
-	params, err := json.Marshal(form)
-	if err != nil {
-		return nil, err
+	m := &message{ID: s.proxy.newID(), Method: "elicitation/create", Params: encoded(form)}
+	answer := make(chan answerOf, 1)
+	s.requests.Store(m.id(), &request{message: m, answer: answer})
+	s.out(m, about)
+	select {
+	case got := <-answer:
+		if err := got.m.err(); err != nil {
+			return nil, err
+		}
+		res := new(mcp.ElicitResult)
+		if err := json.Unmarshal(got.m.Result, res); err != nil {
+			return nil, fmt.Errorf("proxy: the client's answer to the form cannot be read: %w", err)
+		}
+		return res, nil
+	case <-ctx.Done():
+		s.requests.take(m.id())
+		s.out(cancellation(m.ID, "the question is over"), about)
+		return nil, &middleware.NotSentError{Err: context.Cause(ctx)}
 	}
-	raw, err := s.askClient(ctx, "elicitation/create", params, about)
-	if err != nil {
-		return nil, err
-	}
-	res := new(mcp.ElicitResult)
-	if err := json.Unmarshal(raw, res); err != nil {
-		return nil, fmt.Errorf("proxy: the client's answer to the form cannot be read: %w", err)
-	}
-	return res, nil
 }
 
 // CallTool sends a call to the server, for the catalogue.

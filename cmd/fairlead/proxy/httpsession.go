@@ -140,19 +140,6 @@ func (h *httpSession) register(s *stream, m *message) *message {
 	return m
 }
 
-func withMember(object json.RawMessage, name string, value any) json.RawMessage {
-	all := members(object)
-	text, err := encode(value)
-	if err != nil || all == nil {
-		return object
-	}
-	all[name] = text
-	if text, err = encode(all); err != nil {
-		return object
-	}
-	return text
-}
-
 // write sends a message to the client: with the answer to the request that it belongs to, if that is
 // still open.
 func (h *httpSession) write(m *message, about string) {

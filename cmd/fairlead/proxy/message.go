@@ -143,10 +143,7 @@ func appendMember(b []byte, name string, value json.RawMessage) []byte {
 // with returns the message with a member of its params set.
 func (m *message) with(name string, value any) *message {
 	changed := *m
-	if len(m.Params) == 0 {
-		changed.Params = json.RawMessage("{}")
-	}
-	changed.Params = withMember(changed.Params, name, value)
+	changed.Params = withMember(m.Params, name, value)
 	return &changed
 }
 

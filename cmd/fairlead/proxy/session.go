@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
-	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -249,22 +247,7 @@ func (s *session) forgetToken(m *message) {
 }
 
 func metaOf(params json.RawMessage) map[string]json.RawMessage {
-	if all, scanned := scanMembers(params); scanned {
-		exact, other := all["_meta"], false
-		for name := range all {
-			other = other || name != "_meta" && strings.EqualFold(name, "_meta")
-		}
-		if !other {
-			return members(exact)
-		}
-	}
-	var p struct {
-		Meta map[string]json.RawMessage `json:"_meta"`
-	}
-	if len(params) == 0 || json.Unmarshal(params, &p) != nil {
-		return nil
-	}
-	return p.Meta
+	return members(members(params)["_meta"])
 }
 
 func (s *session) route(m *message) {
@@ -357,20 +340,6 @@ func (s *session) fromPerson(m *message) {
 		r.answer <- answerOf{m: m}
 	default:
 		r.server.relay(s.ctx, &message{ID: r.ID, Result: m.Result, Error: m.Error})
-	}
-}
-
-func (s *session) askClient(ctx context.Context, method string, params json.RawMessage, about string) (json.RawMessage, error) {
-	r := &request{message: &message{ID: s.proxy.newID(), Method: method, Params: params}, answer: make(chan answerOf, 1)}
-	s.requests.Store(r.id(), r)
-	s.out(r.message, about)
-	select {
-	case got := <-r.answer:
-		return got.m.Result, got.m.err()
-	case <-ctx.Done():
-		s.requests.take(r.id())
-		s.out(cancellation(r.ID, "the question is over"), about)
-		return nil, &middleware.NotSentError{Err: context.Cause(ctx)}
 	}
 }
 

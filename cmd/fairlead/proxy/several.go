@@ -255,19 +255,15 @@ func (o *owners) keep(s *server, member string, list []json.RawMessage) []json.R
 func (s *session) prompt(ctx context.Context, known string, m *message) (owned, error) {
 	o, ok := s.owners.prompts.Load(known)
 	if !ok {
-		params, err := s.withMeta(struct{}{})
-		if err == nil {
-			_, err = s.listAll("prompts")(ctx, &message{ID: m.ID, Method: "prompts/list", Params: params})
-		}
-		if err != nil {
+		list := &message{ID: m.ID, Method: "prompts/list", Params: s.withMeta(struct{}{})}
+		if _, err := s.listAll("prompts")(ctx, list); err != nil {
 			return owned{}, err
 		}
-		o, ok = s.owners.prompts.Load(known)
+		if o, ok = s.owners.prompts.Load(known); !ok {
+			return owned{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "proxy: no server has this prompt"}
+		}
 	}
-	if ok {
-		return o.(owned), nil
-	}
-	return owned{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "proxy: no server has this prompt"}
+	return o.(owned), nil
 }
 
 func (s *session) getPrompt(ctx context.Context, m *message) (json.RawMessage, error) {

@@ -134,3 +134,19 @@ func encode(v any) (json.RawMessage, error) {
 	err := e.Encode(v)
 	return bytes.TrimSpace(text.Bytes()), err
 }
+
+// encoded is encode for what can always be written: hints, and what was JSON.
+func encoded(v any) json.RawMessage {
+	text, _ := encode(v) //nolint:errchkjson // it always can be
+	return text
+}
+
+// withMember returns an object with a member set. What is no object counts as an empty one.
+func withMember(object json.RawMessage, name string, value any) json.RawMessage {
+	all := members(object)
+	if all == nil {
+		all = make(map[string]json.RawMessage)
+	}
+	all[name] = encoded(value)
+	return encoded(all)
+}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -48,11 +47,8 @@ func takesTasks(m *message) bool {
 // declared returns the result of server/discover with the extension in it.
 func declared(result json.RawMessage) json.RawMessage {
 	capabilities := members(result)["capabilities"]
-	extensions := members(capabilities)["extensions"]
-	if members(extensions) == nil {
-		extensions = json.RawMessage("{}")
-	}
-	return withMember(result, "capabilities", withMember(capabilities, "extensions", withMember(extensions, extensionTasks, struct{}{})))
+	extensions := withMember(members(capabilities)["extensions"], extensionTasks, struct{}{})
+	return withMember(result, "capabilities", withMember(capabilities, "extensions", extensions))
 }
 
 // detach answers the request of a call that waits for a person with a task.
@@ -83,13 +79,7 @@ func (t *task) becomes(status, message string) {
 }
 
 func (t *task) result(kind string) json.RawMessage {
-	all := maps.Clone(t.shown)
-	all["resultType"] = kind
-	raw, err := json.Marshal(all)
-	if err != nil {
-		panic(err) // its parts were parsed, or are ours
-	}
-	return raw
+	return withMember(encoded(t.shown), "resultType", kind)
 }
 
 // more waits for the input that the call of a task needs, and returns the call with it; nil means that it has ended.

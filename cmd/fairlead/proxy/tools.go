@@ -126,11 +126,7 @@ func (s *session) listTools(ctx context.Context, m *message) (*message, bool) {
 	if err != nil {
 		return m.failTo(wireError(err)), true
 	}
-	raw, err := json.Marshal(s.listed(now))
-	if err != nil {
-		return m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "proxy: the list cannot be written: " + err.Error()}), true
-	}
-	return m.replyTo(raw), true
+	return m.resultTo(s.listed(now)), true
 }
 
 // listed is the client's list: in the servers' order, and in their words if those were accepted.
@@ -179,11 +175,7 @@ func (s *session) definition(now *set, tool *middleware.Tool, written json.RawMe
 }
 
 func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
-	params, err := s.session.withMeta(p)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := s.askOn(ctx, nil, methodListTools, params, underWayIn(ctx).about)
+	raw, err := s.askOn(ctx, nil, methodListTools, s.session.withMeta(p), underWayIn(ctx).about)
 	if err != nil {
 		return nil, err
 	}
@@ -196,18 +188,14 @@ func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.Li
 }
 
 // withMeta are params that say of the client what its requests say.
-func (s *session) withMeta(p any) (json.RawMessage, error) {
-	raw, err := json.Marshal(p)
+func (s *session) withMeta(p any) json.RawMessage {
 	s.mu.Lock()
 	meta := s.meta
 	s.mu.Unlock()
-	if err != nil || len(meta) == 0 {
-		return raw, err
+	if len(meta) == 0 {
+		return encoded(p)
 	}
-	if members(raw) == nil {
-		raw = json.RawMessage("{}")
-	}
-	return withMember(raw, "_meta", meta), nil
+	return withMember(encoded(p), "_meta", meta)
 }
 
 // keep remembers how a server writes its tools.
