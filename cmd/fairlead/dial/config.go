@@ -128,22 +128,14 @@ func jsonEntries(text []byte) ([]entry, error) {
 	file.Standardize() // which moves nothing
 	var found []entry
 	there := false
-	for _, place := range places {
-		if there && len(place) == 1 && place[0] == "mcp" { // not opencode's
+	dir, _ := os.Getwd() // without one this is no project
+	for _, place := range append(places, []string{"projects", dir, "mcpServers"}) {
+		beside := place[0] == "projects" // Claude Code keeps those of one project beside those for all
+		opencode := len(place) == 1 && place[0] == "mcp"
+		if len(found) > 0 && !beside || there && opencode {
 			continue
 		}
 		list, is, err := entriesAt(file, text, place)
-		if err != nil {
-			return nil, err
-		}
-		there = there || is
-		if found = list; len(found) > 0 {
-			break
-		}
-	}
-	// Claude Code keeps those of one project beside those for all.
-	if dir, err := os.Getwd(); err == nil {
-		list, is, err := entriesAt(file, text, []string{"projects", dir, "mcpServers"})
 		if err != nil {
 			return nil, err
 		}
@@ -254,48 +246,27 @@ func checkTOML(text []byte) error {
 	if len(text) > maxTOML {
 		return fmt.Errorf("it has more than %d bytes", maxTOML)
 	}
-	depth, words := 0, 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
+	text = opaque.ReplaceAllFunc(text, func(part []byte) []byte { return bytes.Repeat([]byte("\n"), bytes.Count(part, []byte("\n"))) })
+	line, depth, words := 1, 0, 0
+	for _, c := range text {
+		switch c {
 		case '[', '{':
 			depth, words = depth+1, 0
 		case ']', '}':
 			depth, words = depth-1, 0
 		case '.':
 			words++
-		case '=', ',', '\n':
+		case '=', ',':
 			words = 0
-		case '#':
-			i += upTo(text[i:], "\n", false) - 1
-		case '"', '\'':
-			i += quotedTOML(text[i:]) - 1
+		case '\n':
+			line, words = line+1, 0
 		}
 		if depth > maxTOMLDepth || words > maxTOMLDepth {
-			return fmt.Errorf("line %d: it is nested too deeply, more than %d levels", 1+bytes.Count(text[:i], []byte("\n")), maxTOMLDepth)
+			return fmt.Errorf("line %d: it is nested too deeply, more than %d levels", line, maxTOMLDepth)
 		}
 	}
 	return nil
 }
 
-// quotedTOML is how many bytes the text in quotes has that begins here.
-func quotedTOML(text []byte) int {
-	mark := string(text[:1])
-	escapes := mark == `"`
-	if whole := mark + mark + mark; bytes.HasPrefix(text, []byte(whole)) {
-		return 3 + upTo(text[3:], whole, escapes) + 3
-	}
-	line := text[:upTo(text, "\n", false)]
-	return min(len(line), 1+upTo(line[1:], mark, escapes)+1)
-}
-
-func upTo(text []byte, end string, escapes bool) int {
-	for i := 0; i < len(text); i++ {
-		switch {
-		case bytes.HasPrefix(text[i:], []byte(end)):
-			return i
-		case escapes && text[i] == '\\':
-			i++
-		}
-	}
-	return len(text)
-}
+// opaque matches the texts and comments of TOML, which have no structure, whether or not they end.
+var opaque = regexp.MustCompile(`(?s)"""(\\.|[^\\])*?("{3,5}|\z)|'''.*?('{3,5}|\z)|"(\\[^\n]|[^"\\\n])*"?|'[^'\n]*'?|#[^\n]*`)
