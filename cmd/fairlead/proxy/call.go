@@ -46,10 +46,7 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 				`{"progressToken":%s,"progress":%.5f,"message":"waiting for a person's approval"}`, token, waited.Hours())}, m.id())
 		}})
 	}
-	s.mu.Lock()
-	takesRequests := s.version != ""
-	s.mu.Unlock()
-	if takesRequests {
+	if s.version.value() != "" { // it takes requests
 		ctx = elicit.WithElicit(ctx, func(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return s.elicit(ctx, form, m.id())
 		})
@@ -135,10 +132,8 @@ func (s *session) request(p *mcp.CallToolParamsRaw) *mcp.CallToolRequest {
 	params := *p
 	if version, _ := p.Meta[mcp.MetaKeyProtocolVersion].(string); version == "" {
 		params.Meta = maps.Clone(p.Meta)
-		s.mu.Lock()
-		params.Meta[mcp.MetaKeyProtocolVersion] = s.version
-		maps.Copy(params.Meta, s.client)
-		s.mu.Unlock()
+		params.Meta[mcp.MetaKeyProtocolVersion] = s.version.value()
+		maps.Copy(params.Meta, s.client.value())
 	}
 	return &mcp.CallToolRequest{Params: &params}
 }

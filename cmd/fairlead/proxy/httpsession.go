@@ -224,8 +224,9 @@ func (h *httpSession) listen(w http.ResponseWriter, r *http.Request) {
 func (s *stream) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.beginLocked()
-	_ = s.flush() // a client that has gone gets no answer
+	if s.beginLocked(); !s.over {
+		_ = http.NewResponseController(s.w).Flush() // a client that has gone gets no answer
+	}
 }
 
 func (s *stream) beginLocked() {
@@ -236,13 +237,6 @@ func (s *stream) beginLocked() {
 	s.w.Header().Set("Content-Type", "text/event-stream")
 	s.w.Header().Set("Cache-Control", "no-cache, no-transform")
 	s.w.WriteHeader(http.StatusOK)
-}
-
-func (s *stream) flush() error {
-	if s.over {
-		return nil
-	}
-	return http.NewResponseController(s.w).Flush()
 }
 
 // readPatience is how long a client may take to read a message, while its servers wait.
@@ -266,7 +260,7 @@ func (s *stream) write(m *message, final bool) {
 	} else {
 		s.beginLocked()
 		_, err = s.w.Write(append(append([]byte("event: message\ndata: "), text...), "\n\n"...))
-		err = cmp.Or(err, s.flush())
+		err = cmp.Or(err, control.Flush())
 	}
 	_ = control.SetWriteDeadline(time.Time{}) // of what comes next on this connection
 	if final {

@@ -33,11 +33,7 @@ func (e *awayError) NotSent() bool { return true }
 
 // without notes that the client was given a list that the server has no part in.
 func (s *server) without(kind string, why error) {
-	s.mu.Lock()
-	again := s.late[kind]
-	s.late[kind] = true
-	s.mu.Unlock()
-	if !again {
+	if _, again := s.late.LoadOrStore(kind, true); !again {
 		s.log.Warn("proxy: a server is not waited for; the others are offered without it",
 			slog.String("list", kind), slog.Any("why", why))
 	}
@@ -46,20 +42,15 @@ func (s *server) without(kind string, why error) {
 // here notifies the client of the lists that were made without the server.
 func (s *server) here(kinds ...string) {
 	for _, kind := range kinds {
-		s.mu.Lock()
-		late := s.late[kind]
-		delete(s.late, kind)
-		s.mu.Unlock()
-		if late {
+		if _, late := s.late.LoadAndDelete(kind); late {
 			s.session.out(&message{Method: "notifications/" + kind + "/list_changed"}, "")
 		}
 	}
 }
 
 func (s *server) isLate() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.late["tools"]
+	_, late := s.late.Load("tools")
+	return late
 }
 
 func (s *server) isAway() bool {
@@ -193,10 +184,7 @@ func (s *server) meet(l link, result json.RawMessage, err error) {
 
 // met waits until the client has shaken hands with the other servers; false if the session ends first.
 func (s *session) met(one *server) bool {
-	s.mu.Lock()
-	hello := s.hello
-	s.mu.Unlock()
-	if hello == nil || one.agreed() != "" || len(s.servers) == 1 {
+	if s.hello.value() == nil || one.version.value() != "" || len(s.servers) == 1 {
 		return true
 	}
 	<-s.introduced.Done()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -180,6 +181,14 @@ func quoted(s string) json.RawMessage {
 func textOf(object json.RawMessage, member string) (text string) {
 	_ = json.Unmarshal(members(object)[member], &text) // anything else counts as absent
 	return text
+}
+
+// A shared value is read and replaced by several goroutines. At first it is the zero value.
+type shared[T any] struct{ atomic.Value }
+
+func (s *shared[T]) value() T {
+	v, _ := s.Load().(T)
+	return v
 }
 
 const methodCancelled = "notifications/cancelled"

@@ -32,12 +32,13 @@ type remote struct {
 	ctx    context.Context // of what outlives a request
 	stop   context.CancelFunc
 
-	mu      sync.Mutex
-	session string // the server's ID for it
-	version string // that was agreed on
-	posts   map[string]context.CancelFunc
-	ended   bool
-	work    sync.WaitGroup
+	session shared[string] // the server's ID for it
+	version shared[string] // that was agreed on
+
+	mu    sync.Mutex
+	posts map[string]context.CancelFunc
+	ended bool
+	work  sync.WaitGroup
 }
 
 const (
@@ -115,11 +116,11 @@ func (r *remote) send(ctx context.Context, m *message) error {
 // hangUp ends a request of the revision in which that is how one is cancelled.
 func (r *remote) hangUp(m *message) bool {
 	id := members(m.Params)["requestId"] // one that names nothing cancels nothing
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.version != "" {
+	if r.version.value() != "" {
 		return false
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if cancel := r.posts[string(id)]; cancel != nil {
 		cancel()
 	}
@@ -141,9 +142,7 @@ func (r *remote) post(ctx context.Context, cancel context.CancelFunc, m *message
 		return
 	}
 	if id := res.Header.Get(headerSession); id != "" && m.Method == "initialize" {
-		r.mu.Lock()
-		r.session = id
-		r.mu.Unlock()
+		r.session.Store(id)
 	}
 	if err := r.answer(ctx, m, res); err != nil {
 		r.to.failed(m.id(), err)
@@ -168,7 +167,7 @@ func (r *remote) answer(ctx context.Context, m *message, res *http.Response) err
 	switch {
 	case err == nil && r.take(m, all):
 		return nil
-	case res.StatusCode == http.StatusNotFound && r.sessionID() != "":
+	case res.StatusCode == http.StatusNotFound && r.session.value() != "":
 		r.over(errors.New("the server has ended the session (HTTP 404)"))
 		return errors.New("HTTP 404: the server has ended the session")
 	case res.StatusCode >= http.StatusBadRequest:
@@ -177,21 +176,13 @@ func (r *remote) answer(ctx context.Context, m *message, res *http.Response) err
 	return fmt.Errorf("the server answered with something else than MCP: %s", safetext.Line(safetext.Cut(string(body), 200)))
 }
 
-func (r *remote) sessionID() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.session
-}
-
 // take passes on messages that came for a request, and reports whether its answer was among them.
 func (r *remote) take(m *message, all []*message) (answered bool) {
 	for _, got := range all {
 		if got.Method == "" && got.id() == m.id() {
 			answered = true
 			if m.Method == "initialize" && got.Error == nil {
-				r.mu.Lock()
-				r.version = textOf(got.Result, "protocolVersion") // the client reports one that is none
-				r.mu.Unlock()
+				r.version.Store(textOf(got.Result, "protocolVersion")) // the client reports one that is none
 			}
 		}
 		r.to.message(got, m.id())
@@ -219,12 +210,10 @@ func (r *remote) do(ctx context.Context, method string, m *message, last string)
 	if last != "" {
 		req.Header.Set("Last-Event-ID", last)
 	}
-	r.mu.Lock()
-	session, version := r.session, r.version
-	r.mu.Unlock()
-	if session != "" {
+	if session := r.session.value(); session != "" {
 		req.Header.Set(headerSession, session)
 	}
+	version := r.version.value()
 	if m != nil {
 		version = mirror(req.Header, ctx, m, version)
 	}
@@ -252,10 +241,10 @@ func (r *remote) over(why error) {
 // close ends the session by a DELETE.
 func (r *remote) close() {
 	r.mu.Lock()
-	twice, session := r.ended, r.session
+	twice := r.ended
 	r.ended = true
 	r.mu.Unlock()
-	if !twice && session != "" {
+	if !twice && r.session.value() != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), endPatience)
 		if res, err := r.do(ctx, http.MethodDelete, nil, ""); err == nil {
 			_ = res.Body.Close()

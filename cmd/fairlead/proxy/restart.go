@@ -111,14 +111,11 @@ func (s *server) back(l link) error {
 
 // greet shakes hands with a restarted server, as the client did with the one before it.
 func (s *session) greet(ctx context.Context, one *server, l link) error {
-	s.mu.Lock()
-	hello, version, meta := s.hello, s.version, s.meta
-	s.mu.Unlock()
-	if version == "" { // the client's revision has no greeting
-		_, err := one.askOn(ctx, l, "server/discover", withMember(json.RawMessage("{}"), "_meta", meta), "")
+	if s.version.value() == "" { // the client's revision has no greeting
+		_, err := one.askOn(ctx, l, methodDiscover, withMember(nil, "_meta", s.meta.value()), "")
 		return err
 	}
-	result, err := one.askOn(ctx, l, "initialize", hello, "")
+	result, err := one.askOn(ctx, l, "initialize", s.hello.value(), "")
 	if err != nil {
 		return err
 	}
@@ -127,17 +124,14 @@ func (s *session) greet(ctx context.Context, one *server, l link) error {
 
 // welcome ends a handshake that the client is not part of.
 func (s *session) welcome(ctx context.Context, one *server, l link, result json.RawMessage) error {
-	s.mu.Lock()
-	version, level := s.version, s.level
-	s.mu.Unlock()
-	now := textOf(result, "protocolVersion")
-	switch agreed := one.agreed(); {
+	now, level := textOf(result, "protocolVersion"), s.level.value()
+	switch agreed := one.version.value(); {
 	case agreed != "" && now != agreed:
 		return errors.New("it speaks another revision of the protocol now")
-	case agreed == "" && now < version:
+	case agreed == "" && now < s.version.value():
 		return errors.New("it speaks an older revision of the protocol than the client does with the others")
 	}
-	one.agree(now)
+	one.version.Store(now)
 	if err := l.send(ctx, &message{Method: "notifications/initialized"}); err != nil || level == nil {
 		return err
 	}

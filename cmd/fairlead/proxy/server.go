@@ -38,11 +38,11 @@ type server struct {
 	away       chan struct{} // closed when the link can be used again; nil if it can
 	closed     bool
 	began      time.Time // the last link
-	version    string    // that it speaks; "" without an initialize
 	wait       *backoff.ExponentialBackOff
-	late       map[string]bool // what was listed without it: "tools", "prompts", …
 
-	requests      requests // that it has to answer
+	version       shared[string] // that it speaks; "" without an initialize
+	late          sync.Map       // what was listed without it: "tools", "prompts", …
+	requests      requests       // that it has to answer
 	tools         toolsOf
 	subscriptions subscriptions
 }
@@ -80,9 +80,7 @@ func (r *requests) take(id string) *request {
 func newServer(s Server, session *session) *server {
 	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(500*time.Millisecond), backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
-	return &server{
-		Server: s, session: session, log: session.proxy.log.With("server", s.Name), wait: wait, late: make(map[string]bool),
-	}
+	return &server{Server: s, session: session, log: session.proxy.log.With("server", s.Name), wait: wait}
 }
 
 // dial opens a link; the lock is held.
@@ -167,9 +165,9 @@ func (s *server) describe(span trace.Span, l link, m *message) {
 	if !span.IsRecording() {
 		return
 	}
-	known := map[string]string{"jsonrpc.request.id": strings.Trim(m.id(), `"`), "mcp.protocol.version": revision(m.Params, s.agreed())}
+	known := map[string]string{"jsonrpc.request.id": strings.Trim(m.id(), `"`), "mcp.protocol.version": revision(m.Params, s.version.value())}
 	if r, ok := l.(*remote); ok {
-		known["network.transport"], known["network.protocol.name"], known["mcp.session.id"] = "tcp", "http", r.sessionID()
+		known["network.transport"], known["network.protocol.name"], known["mcp.session.id"] = "tcp", "http", r.session.value()
 	} else if len(s.Command) > 0 {
 		known["network.transport"] = "pipe"
 	}
@@ -249,18 +247,6 @@ func (r *request) end(m *message, err error) {
 	case r.server.session.ctx.Err() == nil: // or nobody waits for it any more
 		r.server.session.giveUp(r.message, err)
 	}
-}
-
-func (s *server) agree(version string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.version = version
-}
-
-func (s *server) agreed() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.version
 }
 
 func (s *server) close() {

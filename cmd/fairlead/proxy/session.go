@@ -36,15 +36,16 @@ type session struct {
 	introduced context.Context // done when a client's initialize was answered for several, or with ctx
 	introduce  context.CancelFunc
 
+	hello   shared[json.RawMessage]            // of the client's initialize
+	client  shared[mcp.Meta]                   // the client's part of it
+	version shared[string]                     // that was agreed on; "" without initialize
+	level   shared[json.RawMessage]            // of the client's logging/setLevel
+	meta    shared[map[string]json.RawMessage] // the client's last description of itself, if its requests carry one
+
 	mu       sync.Mutex
-	hello    json.RawMessage            // of the client's initialize
-	client   mcp.Meta                   // the client's part of it
-	version  string                     // that was agreed on; "" without initialize
-	level    json.RawMessage            // of the client's logging/setLevel
-	meta     map[string]json.RawMessage // the client's last description of itself, if its requests carry one
-	running  map[string]*underWay       // tools/call, by the client's ID, or by that of its task
-	tasks    map[string]*task           // by their IDs
-	stopping bool                       // no call goes to a server any more
+	running  map[string]*underWay // tools/call, by the client's ID, or by that of its task
+	tasks    map[string]*task     // by their IDs
+	stopping bool                 // no call goes to a server any more
 
 	// requests are those that the client has to answer: ours, and those of servers, which it gets under
 	// IDs of ours, so that no server can ask in our name.
@@ -215,28 +216,28 @@ func (s *session) note(m *message) {
 	if token := m.meta["progressToken"]; token != nil && m.isRequest() {
 		s.tokens.Store(string(token), m.id())
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if m.meta[mcp.MetaKeyProtocolVersion] != nil {
-		s.meta = map[string]json.RawMessage{}
+		meta := make(map[string]json.RawMessage)
 		for _, key := range []string{mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities} {
 			if m.meta[key] != nil {
-				s.meta[key] = m.meta[key]
+				meta[key] = m.meta[key]
 			}
 		}
+		s.meta.Store(meta)
 	}
 	switch m.Method {
 	case "initialize":
-		s.hello, s.client = m.Params, make(mcp.Meta)
-		hello := members(m.Params)
+		client, hello := make(mcp.Meta), members(m.Params)
 		for key, member := range map[string]string{mcp.MetaKeyClientCapabilities: "capabilities", mcp.MetaKeyClientInfo: "clientInfo"} {
 			var v any
 			if json.Unmarshal(hello[member], &v) == nil {
-				s.client[key] = v
+				client[key] = v
 			}
 		}
+		s.client.Store(client)
+		s.hello.Store(m.Params)
 	case methodSetLevel:
-		s.level = m.Params
+		s.level.Store(m.Params)
 	}
 }
 
@@ -262,10 +263,8 @@ func (s *session) route(m *message) {
 func (s *session) answered(from *server, request, m *message) {
 	if request.Method == "initialize" && m.Error == nil {
 		version := textOf(m.Result, "protocolVersion") // the client reports one that is none
-		s.mu.Lock()
-		s.version = version
-		s.mu.Unlock()
-		from.agree(version)
+		s.version.Store(version)
+		from.version.Store(version)
 	}
 	if request.Method == methodDiscover && m.Error == nil && s.proxy.o.Confirm != nil {
 		m.Result = declared(m.Result)

@@ -119,7 +119,7 @@ func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, er
 		if version == "" || one.ProtocolVersion < version {
 			version = one.ProtocolVersion
 		}
-		s.servers[i].agree(one.ProtocolVersion)
+		s.servers[i].version.Store(one.ProtocolVersion)
 	}
 	merged["capabilities"] = capabilities
 	merged["serverInfo"] = map[string]any{"name": "fairlead", "version": "0"}
@@ -131,9 +131,7 @@ func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, er
 	}
 	if m.Method == "initialize" {
 		merged["protocolVersion"] = version // the oldest: each of them speaks it
-		s.mu.Lock()
-		s.version = version
-		s.mu.Unlock()
+		s.version.Store(version)
 		s.introduce()
 	}
 	raw, err := json.Marshal(merged)

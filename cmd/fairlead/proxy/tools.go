@@ -189,13 +189,10 @@ func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.Li
 
 // withMeta are params that say of the client what its requests say.
 func (s *session) withMeta(p any) json.RawMessage {
-	s.mu.Lock()
-	meta := s.meta
-	s.mu.Unlock()
-	if len(meta) == 0 {
-		return encoded(p)
+	if meta := s.meta.value(); meta != nil {
+		return withMember(encoded(p), "_meta", meta)
 	}
-	return withMember(encoded(p), "_meta", meta)
+	return encoded(p)
 }
 
 // keep remembers how a server writes its tools.
