@@ -172,6 +172,9 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 			tool = t.session.named(now, name)
 		}
 	}
+	if tool != nil && err == nil {
+		err = now.refusing()(tool)
+	}
 	if tool != nil || err != nil {
 		return now, tool, err
 	}
@@ -180,8 +183,7 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 			return now, nil, &awayError{s.Name, name}
 		}
 	}
-	refused, err := now.unknown(t.session, name)
-	return now, refused, err
+	return now, nil, now.unknown(t.session, name)
 }
 
 // known finds a tool that was listed, whatever the other servers do. Its own server is asked first if

@@ -128,8 +128,7 @@ func (p *plan) newSet(caller access.Caller) (*set, error) {
 	if err := p.policy.Apply(c); err != nil {
 		return nil, err
 	}
-	var shown viewer = c
-	s := &set{plan: p, catalog: c, added: make(map[*server]bool), last: make(map[*server]*listing)}
+	s := &set{viewer: c, plan: p, catalog: c, added: make(map[*server]bool), last: make(map[*server]*listing)}
 	if p.scoped() {
 		scopes := o.Scopes
 		if scopes == nil {
@@ -139,18 +138,16 @@ func (p *plan) newSet(caller access.Caller) (*set, error) {
 		if err != nil {
 			return nil, err
 		}
-		shown = view
+		s.viewer = view
 	}
-	refusing := p.refusing
 	if caller.Limited {
-		granted, err := c.View(granted(c, caller)...)
+		view, err := c.View(granted(c, caller)...)
 		if err != nil {
 			return nil, err
 		}
-		refusing = func() func(*middleware.Tool) error { return outside(granted, p.refusing()) }
+		s.granted = view
 	}
-	s.shown = narrowed{shown, refusing}
-	s.caller = p.standard.Then(s.shown)
+	s.caller = p.standard.Then(s)
 	return s, nil
 }
 
@@ -165,14 +162,13 @@ func granted(c *catalog.Catalog, caller access.Caller) (all []catalog.Scope) {
 	return all
 }
 
-// outside refuses what a caller was not granted, too.
-func outside(granted *catalog.View, refuse func(*middleware.Tool) error) func(*middleware.Tool) error {
-	return func(t *middleware.Tool) error {
-		if _, ok := granted.Lookup(t.Server, t.Name()); !ok {
-			return &refusedError{t, "the scopes of the caller's token do not cover it", "access"}
-		}
-		return refuse(t)
+// covers reports whether the scopes of the caller's token cover a tool.
+func (s *set) covers(t *middleware.Tool) bool {
+	if s.granted == nil {
+		return true
 	}
+	_, ok := s.granted.Lookup(t.Server, t.Name())
+	return ok
 }
 
 func (p *plan) scoped() bool { return p.proxy.o.Scopes != nil || p.policy.HasScopes }
@@ -187,11 +183,15 @@ func (p *plan) permission(t *middleware.Tool) string {
 	return t.Server + cmp.Or(byClass[t.Safety()], ".danger")
 }
 
-// refusing returns a function that reports why a tool is neither shown nor called, nil if it is: by
-// the policy as it is now, which may have changed while a person was reading.
-func (p *plan) refusing() func(*middleware.Tool) error {
+// refusing returns a function that reports why a tool is neither shown nor called, nil if it is: by the caller's
+// token, and by the policy as it is now, which may have changed while a person was reading.
+func (s *set) refusing() func(*middleware.Tool) error {
+	p := s.plan
 	now := p.proxy.o.Policy()
 	return func(t *middleware.Tool) error {
+		if !s.covers(t) {
+			return &refusedError{t, "the scopes of the caller's token do not cover it", "access"}
+		}
 		if rule := now.Denied(t); rule != nil {
 			return &refusedError{t, cmp.Or(rule.Reason, "the policy denies it"), now.At(rule.Line)}
 		}
@@ -202,47 +202,19 @@ func (p *plan) refusing() func(*middleware.Tool) error {
 	}
 }
 
-// narrowed shows what is not refused of a viewer, and calls nothing else.
-type narrowed struct {
-	viewer
-
-	refusing func() func(*middleware.Tool) error
-}
-
-func (n narrowed) List() []*middleware.Tool {
-	refuse := n.refusing()
-	return slices.DeleteFunc(n.viewer.List(), func(t *middleware.Tool) bool { return refuse(t) != nil })
-}
-
-func (n narrowed) Lookup(server, name string) (*middleware.Tool, bool) {
-	t, ok := n.viewer.Lookup(server, name)
-	if !ok || n.refusing()(t) != nil {
-		return nil, false
-	}
-	return t, true
-}
-
-func (n narrowed) Find(name string) (*middleware.Tool, error) {
-	t, err := n.viewer.Find(name)
-	if err == nil {
-		err = n.refusing()(t)
-	}
-	return t, err
-}
-
 // Admit refuses before anyone is asked, and again when the arguments have raised a call.
-func (n narrowed) Admit(next middleware.ToolCaller) middleware.ToolCaller {
-	return n.gate(n.viewer.Admit(next))
+func (s *set) Admit(next middleware.ToolCaller) middleware.ToolCaller {
+	return s.gate(s.viewer.Admit(next))
 }
 
-func (n narrowed) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return n.gate(n.viewer).CallTool(ctx, call)
+func (s *set) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return s.gate(s.viewer).CallTool(ctx, call)
 }
 
-func (n narrowed) gate(next middleware.ToolCaller) middleware.ToolCaller {
+func (s *set) gate(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		if call.Tool != nil { // the guard returns the error
-			if err := n.refusing()(call.Tool); err != nil {
+			if err := s.refusing()(call.Tool); err != nil {
 				return nil, err
 			}
 		}
@@ -270,7 +242,7 @@ func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string) (string, 
 	b.WriteString(tool.Explain())
 	b.WriteString(plan.policy.Explain(tool))
 	will := plan.would(tool)
-	if _, shown := set.shown.Lookup(tool.Server, tool.Name()); plan.refusing()(tool) != nil {
+	if _, shown := set.Lookup(tool.Server, tool.Name()); set.refusing()(tool) != nil {
 		will = "refuse"
 	} else if !shown {
 		will = "refuse, the scopes do not cover it"

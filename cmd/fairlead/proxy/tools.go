@@ -30,11 +30,13 @@ type tools struct {
 	asked  time.Time // because of an unknown name
 }
 
-// A set is a catalogue with the chain in front of it.
+// A set is what a client may see of a catalogue, with the chain in front of it.
 type set struct {
+	viewer
+
 	plan    *plan
 	catalog *catalog.Catalog
-	shown   narrowed
+	granted *catalog.View // what the caller's token covers; nil is everything
 	caller  middleware.ToolCaller
 	added   map[*server]bool
 	last    map[*server]*listing // the latest of each
@@ -83,38 +85,26 @@ func (t *tools) mayAskAgain() bool {
 
 // named returns the tool that has this name at the client, nil if there is none.
 func (s *session) named(now *set, name string) *middleware.Tool {
+	var tool *middleware.Tool
 	if len(s.servers) == 1 {
-		t, _ := now.shown.Lookup(s.servers[0].Name, name)
-		return t
+		tool, _ = now.Lookup(s.servers[0].Name, name)
+	} else if t, err := now.Find(name); err == nil && t.ModelName() == name {
+		tool = t
 	}
-	if t, err := now.shown.Find(name); err == nil && t.ModelName() == name {
-		return t
+	if tool == nil || !now.covers(tool) {
+		return nil
 	}
-	return nil
+	return tool
 }
 
-// nameOf is the name of a tool at the client.
-func (s *session) nameOf(tool *middleware.Tool) string {
-	if len(s.servers) == 1 {
-		return tool.Name()
-	}
-	return tool.ModelName()
-}
-
-// unknown returns the tool of a name, or the error if there is none.
-func (n *set) unknown(s *session, name string) (*middleware.Tool, error) {
-	refuse := n.plan.refusing()
-	for _, t := range n.shown.viewer.List() {
-		if err := refuse(t); err != nil && s.nameOf(t) == name {
-			return t, err
-		}
-	}
+// unknown returns the error for a name that no tool has.
+func (n *set) unknown(s *session, name string) error {
 	for _, c := range n.plan.proxy.o.Lock.Changes(n.catalog) {
 		if len(s.servers) == 1 && c.Tool == name || prefixed(c.Server, c.Tool) == name {
-			return nil, &pins.NotAcceptedError{Change: c}
+			return &pins.NotAcceptedError{Change: c}
 		}
 	}
-	return nil, &invalidError{fmt.Sprintf("unknown tool %q", name)}
+	return &invalidError{fmt.Sprintf("unknown tool %q", name)}
 }
 
 // listTools answers tools/list: with what may be called, on one page.
@@ -131,9 +121,11 @@ func (s *session) listTools(ctx context.Context, m *message) (*message, bool) {
 
 // listed is the client's list: in the servers' order, and in their words if those were accepted.
 func (s *session) listed(now *set) map[string]any {
-	shown := make(map[string]*middleware.Tool)
-	for _, tool := range now.shown.List() {
-		shown[tool.String()] = tool
+	shown, refuse := make(map[string]*middleware.Tool), now.refusing()
+	for _, tool := range now.List() {
+		if refuse(tool) == nil {
+			shown[tool.String()] = tool
+		}
 	}
 	result := make(map[string]any)
 	all := []any{}
@@ -143,11 +135,9 @@ func (s *session) listed(now *set) map[string]any {
 			result[key] = value
 		}
 		for _, name := range one.tools.order {
-			tool := shown[one.Name+"/"+name]
-			if tool == nil {
-				continue
+			if tool := shown[one.Name+"/"+name]; tool != nil {
+				all = append(all, s.definition(now, tool, one.tools.written[name]))
 			}
-			all = append(all, s.definition(now, tool, one.tools.written[name]))
 		}
 		one.tools.mu.Unlock()
 	}
@@ -169,9 +159,7 @@ func (s *session) definition(now *set, tool *middleware.Tool, written json.RawMe
 	if len(s.servers) == 1 {
 		return written
 	}
-	named := members(written)
-	named["name"] = quoted(s.nameOf(tool))
-	return encoded(named)
+	return withMember(written, "name", tool.ModelName())
 }
 
 func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
