@@ -19,7 +19,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -114,13 +113,7 @@ func (a *Access) read(text []byte) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(standard))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&a.File); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the object")
-	}
-	return nil
+	return d.Decode(&a.File)
 }
 
 func (a *Access) check() error {

@@ -181,7 +181,7 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 	w := m.read
 	if w == nil {
 		if w, err = readResult(m.Result); err != nil {
-			return nil, &unreadableError{s.Name, p.Name, m.Result, err}
+			return nil, &unreadableError{fmt.Errorf("proxy: the answer of %s/%s is none that is known (%w); it was handed on as it is", s.Name, p.Name, err), m.Result}
 		}
 	}
 	u.last.Store(w)
@@ -211,16 +211,12 @@ func readResult(raw json.RawMessage) (*written, error) {
 // An unreadableError is an answer of a server's that only its client may know how to
 // read. It is handed on as it is, and nothing is made of it.
 type unreadableError struct {
-	server, tool string
-	raw          json.RawMessage
-	err          error
+	error
+
+	raw json.RawMessage
 }
 
-func (e *unreadableError) Error() string {
-	return fmt.Sprintf("proxy: the answer of %s/%s is none that is known (%v); it was handed on as it is", e.server, e.tool, e.err)
-}
-
-func (e *unreadableError) Unwrap() error { return e.err }
+func (e *unreadableError) Unwrap() error { return e.error }
 
 // Permanent reports that the same call would only be answered like that again.
 func (e *unreadableError) Permanent() bool { return true }

@@ -143,8 +143,11 @@ func (s *server) greeted(ctx context.Context, m *message) (link, json.RawMessage
 	if err != nil {
 		return nil, nil, err
 	}
-	raw, err := s.askOn(ctx, l, m.Method, m.Params, m.id())
-	return l, raw, err
+	answer, err := s.exchange(ctx, l, m.Method, m.Params, m.id())
+	if err != nil {
+		return l, nil, err
+	}
+	return l, answer.Result, nil
 }
 
 // nobody is the error of a handshake without an answer of any server.
@@ -155,7 +158,7 @@ func (s *session) nobody(all []greeting) error {
 		}
 	}
 	if one := s.servers[0]; !s.greeted.Load() {
-		s.stop(&UnreachableError{Server: one.Name, Err: fmt.Errorf("none of the servers has answered at all: %w%s", all[0].err, one.said())})
+		s.stop(&UnreachableError{Server: one.Name, Err: fmt.Errorf("none of the servers has answered at all: %w%s", all[0].err, one.Stderr.LastWords())})
 	}
 	return all[0].err
 }
@@ -202,14 +205,4 @@ func none(errs []error) (failed error) {
 		}
 	}
 	return cmp.Or(failed, errs[0])
-}
-
-// listedInTime reads a list of a server that is there, and is not late with it.
-func (s *server) listedInTime(ctx context.Context, m *message, member string) ([]json.RawMessage, error) {
-	if s.isAway() && s.isLate() {
-		return nil, errLate
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.session.proxy.late, errLate)
-	defer cancel()
-	return s.listed(ctx, m, member)
 }

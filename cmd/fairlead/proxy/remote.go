@@ -3,6 +3,7 @@ package proxy
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -345,34 +346,40 @@ const (
 	longOpen        = 10 * time.Second
 )
 
+// A position is where a stream of events is taken up again if it breaks.
+type position struct {
+	last  string // the ID of the last event that has one
+	delay time.Duration
+	try   int // since the last event
+}
+
+// read passes on the messages of a stream until one of them answers the request, and reports whether one has.
+func (r *remote) read(res *http.Response, m *message, at *position) (answered bool, err error) {
+	defer func() { _ = res.Body.Close() }()
+	err = readEvents(res.Body, func(e event) bool {
+		at.last, at.delay, at.try = cmp.Or(e.id, at.last), cmp.Or(e.retry, at.delay), 0
+		if all, err := parse(e.data); err == nil {
+			answered = r.take(m, all) || answered
+		}
+		return !answered
+	})
+	return answered, err
+}
+
 // stream reads the events of a request's answer, and resumes a stream that breaks if it can.
 func (r *remote) stream(ctx context.Context, m *message, res *http.Response) error {
-	answered := false
-	last, delay := "", resumptionDelay
-	for try := 0; ; try++ {
-		err := readEvents(res.Body, func(e event) bool {
-			if e.id != "" {
-				last, try = e.id, 0
-			}
-			if e.retry > 0 {
-				delay = e.retry
-			}
-			if all, err := parse(e.data); err == nil {
-				answered = r.take(m, all) || answered
-			}
-			return !answered
-		})
-		_ = res.Body.Close()
+	for at := (position{delay: resumptionDelay}); ; at.try++ {
+		answered, err := r.read(res, m, &at)
 		switch {
 		case answered:
 			return nil
-		case last == "" || try >= resumptions || ctx.Err() != nil:
+		case at.last == "" || at.try >= resumptions || ctx.Err() != nil:
 			if err == nil || errors.Is(err, io.EOF) { // it was not finished, whether or not it looks like that
 				err = io.ErrUnexpectedEOF
 			}
 			return fmt.Errorf("the answer broke off: %w", err)
 		}
-		if res, err = r.resume(ctx, last, delay); err != nil {
+		if res, err = r.resume(ctx, at.last, at.delay); err != nil {
 			return fmt.Errorf("the answer broke off, and could not be taken up again: %w", err)
 		}
 	}
@@ -398,33 +405,20 @@ func (r *remote) resume(ctx context.Context, last string, delay time.Duration) (
 // listen holds a stream open for the server's own messages, if it has one. A proxy may close a silent
 // one again and again: one that was open for long is not a failure.
 func (r *remote) listen() {
-	last, delay := "", time.Duration(0)
-	for try := 0; try <= resumptions; try++ {
-		res, err := r.resume(r.ctx, last, delay)
-		delay = resumptionDelay
-		if r.ctx.Err() != nil || err != nil && try == 0 && last == "" {
+	for at := (position{}); at.try <= resumptions; at.try++ {
+		res, err := r.resume(r.ctx, at.last, at.delay)
+		if r.ctx.Err() != nil || err != nil && at == (position{}) {
 			return // it has none
 		}
 		if err != nil {
-			delay = resumptionDelay << try
+			at.delay = resumptionDelay << at.try
 			continue
 		}
+		at.delay = resumptionDelay
 		opened := time.Now()
-		_ = readEvents(res.Body, func(e event) bool { // it is taken up again, whatever ended it
-			try = 0
-			if e.id != "" {
-				last = e.id
-			}
-			if all, err := parse(e.data); err == nil {
-				for _, m := range all {
-					r.to.message(m, "")
-				}
-			}
-			return true
-		})
-		_ = res.Body.Close()
+		_, _ = r.read(res, new(message), &at) // it is taken up again, whatever ended it
 		if time.Since(opened) > longOpen {
-			try = 0
+			at.try = 0
 		}
 	}
 	r.log.Warn("proxy: the server no longer sends anything on its own; its stream cannot be opened again", slog.String("server", r.Name))

@@ -41,7 +41,7 @@ func (s *server) lost(generation int, err error) {
 // restart brings the server back: at once, and then after growing waits until it has shaken hands.
 func (s *server) restart(why error) {
 	if s.session.hopeless() {
-		s.session.stop(&UnreachableError{Server: s.Name, Err: fmt.Errorf("it went away before there was any answer: %w%s", why, s.said())})
+		s.session.stop(&UnreachableError{Server: s.Name, Err: fmt.Errorf("it went away before there was any answer: %w%s", why, s.Stderr.LastWords())})
 		return
 	}
 	if !s.session.met(s) {
@@ -55,7 +55,7 @@ func (s *server) restart(why error) {
 	s.mu.Unlock()
 	for ; ; delay = s.wait.NextBackOff() {
 		s.log.Warn("proxy: the server went away; it is started again",
-			slog.String("why", why.Error()+s.said()), slog.Duration("in", max(delay, 0)))
+			slog.String("why", why.Error()+s.Stderr.LastWords()), slog.Duration("in", max(delay, 0)))
 		select {
 		case <-time.After(delay):
 		case <-s.session.ctx.Done():
@@ -72,15 +72,8 @@ const handshakePatience = time.Minute
 
 // revive opens a new link and shakes hands on it as the client once did.
 func (s *server) revive() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
-	err := s.dial()
-	l := s.link
-	s.mu.Unlock()
-	if err != nil {
+	l, err := s.dial()
+	if l == nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(s.session.ctx, handshakePatience, fmt.Errorf("no answer within %v", handshakePatience))
@@ -112,14 +105,14 @@ func (s *server) back(l link) error {
 // greet shakes hands with a restarted server, as the client did with the one before it.
 func (s *session) greet(ctx context.Context, one *server, l link) error {
 	if s.version.value() == "" { // the client's revision has no greeting
-		_, err := one.askOn(ctx, l, methodDiscover, withMember(nil, "_meta", s.meta.value()), "")
+		_, err := one.exchange(ctx, l, methodDiscover, withMember(nil, "_meta", s.meta.value()), "")
 		return err
 	}
-	result, err := one.askOn(ctx, l, "initialize", s.hello.value(), "")
+	answer, err := one.exchange(ctx, l, "initialize", s.hello.value(), "")
 	if err != nil {
 		return err
 	}
-	return s.welcome(ctx, one, l, result)
+	return s.welcome(ctx, one, l, answer.Result)
 }
 
 // welcome ends a handshake that the client is not part of.
@@ -135,7 +128,7 @@ func (s *session) welcome(ctx context.Context, one *server, l link, result json.
 	if err := l.send(ctx, &message{Method: "notifications/initialized"}); err != nil || level == nil {
 		return err
 	}
-	_, err := one.askOn(ctx, l, methodSetLevel, level, "")
+	_, err := one.exchange(ctx, l, methodSetLevel, level, "")
 	return err
 }
 
@@ -163,7 +156,7 @@ func (s *subscriptions) note(request, answer *message) {
 // meanwhile, so the client is notified of each.
 func (s *server) resubscribe(ctx context.Context, l link) {
 	for uri, params := range s.subscriptions.params.Range {
-		if _, err := s.askOn(ctx, l, methodSubscribe, params.(json.RawMessage), ""); err != nil {
+		if _, err := s.exchange(ctx, l, methodSubscribe, params.(json.RawMessage), ""); err != nil {
 			s.log.WarnContext(ctx, "proxy: a subscription was not taken up again",
 				slog.Any("uri", uri), slog.Any("err", err))
 			continue

@@ -83,16 +83,21 @@ func newServer(s Server, session *session) *server {
 	return &server{Server: s, session: session, log: session.proxy.log.With("server", s.Name), wait: wait}
 }
 
-// dial opens a link; the lock is held.
-func (s *server) dial() error {
+// dial opens a link. It is nil if the server is closed.
+func (s *server) dial() (link, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, nil
+	}
 	s.generation++
 	generation := s.generation
 	link, err := s.open(s.session.proxy.log, sink{message: s.receive, failed: s.failed, ended: func(err error) { s.lost(generation, err) }})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.link, s.began = link, time.Now()
-	return nil
+	return link, nil
 }
 
 // ready waits until the server is there, and returns the way to it.
@@ -116,20 +121,15 @@ func (s *server) ready(ctx context.Context) (link, error) {
 
 // ask makes the client's request as one of ours once there is a server, and waits for its result.
 func (s *server) ask(ctx context.Context, m *message) (json.RawMessage, error) {
-	return s.askOn(ctx, nil, m.Method, m.Params, m.id())
-}
-
-// askOn makes a request of ours on a link, or once there is one if it is nil. What waits for the answer ends with
-// the link. Messages about it belong to the client's request about.
-func (s *server) askOn(ctx context.Context, l link, method string, params json.RawMessage, about string) (json.RawMessage, error) {
-	m, err := s.exchange(ctx, l, method, params, about)
+	answer, err := s.exchange(ctx, nil, m.Method, m.Params, m.id())
 	if err != nil {
 		return nil, err
 	}
-	return m.Result, nil
+	return answer.Result, nil
 }
 
-// exchange is askOn, and returns the whole answer.
+// exchange makes a request of ours on a link, or once there is one if it is nil, and returns the answer. What waits
+// for it ends with the link. Messages about it belong to the client's request about.
 func (s *server) exchange(ctx context.Context, l link, method string, params json.RawMessage, about string) (*message, error) {
 	var err error
 	if l == nil {
@@ -257,14 +257,6 @@ func (s *server) close() {
 	if l != nil {
 		l.close()
 	}
-}
-
-// said is what the server last wrote to its standard error.
-func (s *server) said() string {
-	if s.Stderr == nil {
-		return ""
-	}
-	return s.Stderr.LastWords()
 }
 
 // wireError is an error of ours as the client gets it.

@@ -94,10 +94,7 @@ func (p *Proxy) newSession(scope string, caller access.Caller, out func(m *messa
 	}
 	s.tools.session, s.tools.ended = s, make(chan struct{})
 	for _, one := range s.servers {
-		one.mu.Lock()
-		err := one.dial() // the client shakes hands on it
-		one.mu.Unlock()
-		if err != nil {
+		if _, err := one.dial(); err != nil { // the client shakes hands on it
 			s.close(err)
 			return nil, &UnreachableError{Server: one.Name, Err: err}
 		}

@@ -175,7 +175,7 @@ const mostPages = 1000
 // listAll puts together what all servers list.
 func (s *session) listAll(member string) func(context.Context, *message) (json.RawMessage, error) {
 	return func(ctx context.Context, m *message) (json.RawMessage, error) {
-		lists, errs := ofEach(s.servers, func(one *server) ([]json.RawMessage, error) { return one.listedInTime(ctx, m, member) })
+		lists, errs := ofEach(s.servers, func(one *server) ([]json.RawMessage, error) { return one.listed(ctx, m, member) })
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -198,7 +198,13 @@ func (s *session) listAll(member string) func(context.Context, *message) (json.R
 	}
 }
 
+// listed reads a list of a server that is there, and is not late with it.
 func (s *server) listed(ctx context.Context, m *message, member string) (all []json.RawMessage, err error) {
+	if s.isAway() && s.isLate() {
+		return nil, errLate
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.session.proxy.late, errLate)
+	defer cancel()
 	for range mostPages {
 		raw, err := s.ask(ctx, m)
 		if err != nil {

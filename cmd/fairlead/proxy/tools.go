@@ -163,13 +163,13 @@ func (s *session) definition(now *set, tool *middleware.Tool, written json.RawMe
 }
 
 func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
-	raw, err := s.askOn(ctx, nil, methodListTools, s.session.withMeta(p), underWayIn(ctx).about)
+	answer, err := s.exchange(ctx, nil, methodListTools, s.session.withMeta(p), underWayIn(ctx).about)
 	if err != nil {
 		return nil, err
 	}
-	s.tools.keep(raw, p == nil || p.Cursor == "")
+	s.tools.keep(answer.Result, p == nil || p.Cursor == "")
 	res := new(mcp.ListToolsResult)
-	if err := json.Unmarshal(mount.RawList(ctx, raw), res); err != nil {
+	if err := json.Unmarshal(mount.RawList(ctx, answer.Result), res); err != nil {
 		return nil, fmt.Errorf("proxy: the list of tools of %q cannot be read: %w", s.Name, err)
 	}
 	return res, nil
