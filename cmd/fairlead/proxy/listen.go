@@ -128,15 +128,24 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// local refuses what is not from this machine.
+// local refuses what is not from a client on this machine, such as a request of a page from elsewhere, or by another
+// name for this address.
 func (f *front) local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if why := foreign(r); why != "" {
-			f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.String("why", why))
-			http.Error(w, why, http.StatusForbidden)
+		origin := r.Header.Get("Origin")
+		_, host, ok := strings.Cut(origin, "://")
+		var why string
+		switch {
+		case !loopback(r.Host):
+			why = "proxy: the Host header is not that of this machine"
+		case origin != "" && (!ok || !loopback(host)):
+			why = "proxy: the Origin header is that of another site"
+		default:
+			next.ServeHTTP(w, r)
 			return
 		}
-		next.ServeHTTP(w, r)
+		f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.String("why", why))
+		http.Error(w, why, http.StatusForbidden)
 	})
 }
 
@@ -176,19 +185,6 @@ func (f *front) ready(w http.ResponseWriter) {
 	default:
 		fmt.Fprintln(w, "ok")
 	}
-}
-
-// foreign reports why a request is not that of a client on this machine, such as a page from
-// elsewhere or another name for this address; "" if it is.
-func foreign(r *http.Request) string {
-	if !loopback(r.Host) {
-		return "proxy: the Host header is not that of this machine"
-	}
-	origin := r.Header.Get("Origin")
-	if _, host, ok := strings.Cut(origin, "://"); origin != "" && (!ok || !loopback(host)) {
-		return "proxy: the Origin header is that of another site"
-	}
-	return ""
 }
 
 func loopback(hostport string) bool {
@@ -315,5 +311,5 @@ func (f *front) end(h *httpSession) {
 	if h.idle != nil {
 		h.idle.Stop()
 	}
-	h.session.close(cmp.Or(context.Cause(h.session.ctx), errClientGone))
+	h.session.close(errClientGone)
 }

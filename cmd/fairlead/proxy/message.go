@@ -202,12 +202,13 @@ func members(object json.RawMessage) map[string]json.RawMessage {
 	if len(object) == 0 {
 		return nil
 	}
-	all, scanned := scanMembers(object)
-	if !scanned {
-		all = nil
-		if json.Unmarshal(object, &all) != nil {
-			return nil
-		}
+	s, all := scan{text: object}, make(map[string]json.RawMessage)
+	if s.object(func(name string) { all[name] = s.value() }); s.next() == 0 && s.at == len(object) {
+		return all
+	}
+	all = nil
+	if json.Unmarshal(object, &all) != nil {
+		return nil
 	}
 	return all
 }

@@ -125,27 +125,18 @@ func (p *plan) newSet(caller access.Caller) (*set, error) {
 			c.Trust(s.Name)
 		}
 	}
-	if err := p.policy.Apply(c); err != nil {
-		return nil, err
-	}
+	err := p.policy.Apply(c)
 	s := &set{viewer: c, plan: p, catalog: c, added: make(map[*server]bool), last: make(map[*server]*listing)}
-	if p.scoped() {
-		scopes := o.Scopes
-		if scopes == nil {
-			scopes = p.policy.Scopes
-		}
-		view, err := c.View(scopes...)
-		if err != nil {
-			return nil, err
-		}
-		s.viewer = view
+	if err == nil && o.Scopes != nil {
+		s.viewer, err = c.View(o.Scopes...)
+	} else if err == nil && p.policy.HasScopes {
+		s.viewer, err = c.View(p.policy.Scopes...)
 	}
-	if caller.Limited {
-		view, err := c.View(granted(c, caller)...)
-		if err != nil {
-			return nil, err
-		}
-		s.granted = view
+	if err == nil && caller.Limited {
+		s.granted, err = c.View(granted(c, caller)...)
+	}
+	if err != nil {
+		return nil, err
 	}
 	s.caller = p.standard.Then(s)
 	return s, nil
@@ -172,7 +163,6 @@ func (s *set) covers(t *middleware.Tool) bool {
 }
 
 func (p *plan) scoped() bool { return p.proxy.o.Scopes != nil || p.policy.HasScopes }
-func (p *plan) locked() bool { return p.proxy.o.Lock != nil }
 
 // permission is what a caller of a tool needs: by the policy, or by the tool's class.
 func (p *plan) permission(t *middleware.Tool) string {

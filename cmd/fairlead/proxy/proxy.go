@@ -222,7 +222,6 @@ func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) err
 			p.log.WarnContext(ctx, "proxy: the client wrote something that is no message; it was left out")
 		})
 	}()
-	why := errClientGone
 	select {
 	case err = <-ended:
 		if errors.Is(err, io.EOF) {
@@ -236,10 +235,9 @@ func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) err
 		return nil
 	case <-s.ctx.Done():
 		err = context.Cause(s.ctx)
-		why = err
 	}
 	gone()
-	s.close(why)
+	s.close(errClientGone)
 	return err
 }
 

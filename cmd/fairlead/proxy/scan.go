@@ -224,14 +224,6 @@ func scanMessage(text []byte) (m *message, ok bool) {
 	return m, s.next() == 0 && s.at == len(text)
 }
 
-// scanMembers reads the members of an object.
-func scanMembers(object json.RawMessage) (all map[string]json.RawMessage, ok bool) {
-	s := scan{text: object}
-	all = make(map[string]json.RawMessage)
-	s.object(func(name string) { all[name] = s.value() })
-	return all, s.next() == 0 && s.at == len(object)
-}
-
 // complete are results of the SDK's type whose resultType is as given.
 var complete = func() map[string]mcp.CallToolResult {
 	var res mcp.CallToolResult

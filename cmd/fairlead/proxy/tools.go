@@ -47,7 +47,6 @@ type viewer interface {
 	middleware.ToolCaller
 	chain.Admitter
 	middleware.Describer
-	List() []*middleware.Tool
 	Lookup(server, tool string) (*middleware.Tool, bool)
 	Find(name string) (*middleware.Tool, error)
 }
@@ -121,12 +120,7 @@ func (s *session) listTools(ctx context.Context, m *message) (*message, bool) {
 
 // listed is the client's list: in the servers' order, and in their words if those were accepted.
 func (s *session) listed(now *set) map[string]any {
-	shown, refuse := make(map[string]*middleware.Tool), now.refusing()
-	for _, tool := range now.List() {
-		if refuse(tool) == nil {
-			shown[tool.String()] = tool
-		}
-	}
+	refuse := now.refusing()
 	result := make(map[string]any)
 	all := []any{}
 	for _, one := range s.servers {
@@ -135,7 +129,7 @@ func (s *session) listed(now *set) map[string]any {
 			result[key] = value
 		}
 		for _, name := range one.tools.order {
-			if tool := shown[one.Name+"/"+name]; tool != nil {
+			if tool, ok := now.Lookup(one.Name, name); ok && refuse(tool) == nil {
 				all = append(all, s.definition(now, tool, one.tools.written[name]))
 			}
 		}
@@ -150,7 +144,7 @@ func (s *session) listed(now *set) map[string]any {
 
 // definition is a tool as the client sees it: if definitions are pinned, only what the pin covers.
 func (s *session) definition(now *set, tool *middleware.Tool, written json.RawMessage) json.RawMessage {
-	if now.plan.locked() || written == nil {
+	if s.proxy.o.Lock != nil || written == nil {
 		written = encoded(tool.Definition)
 	}
 	if s.proxy.o.Annotate {
