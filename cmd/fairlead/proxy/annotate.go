@@ -29,21 +29,16 @@ func annotated(written json.RawMessage, tool *middleware.Tool) json.RawMessage {
 	if class == annotation.Safe {
 		a.Freshness = a.Defaults().Freshness
 	}
-	own := members(encoded(a))
-	own["class"], own["evidence"] = encoded(class), encoded(append([]annotation.Evidence{}, a.Evidence...))
+	own := withMember(withMember(encoded(a), "class", class), "evidence", append([]annotation.Evidence{}, a.Evidence...))
 	definition := members(written)
-	meta := members(definition["_meta"])
-	if meta == nil {
-		meta = make(map[string]json.RawMessage)
-	}
 	declared := make(map[string]json.RawMessage)
 	if said := definition["annotations"]; said != nil {
 		declared["annotations"] = said
 	}
-	if said := meta[annotation.MetaKey]; said != nil {
+	if said := members(definition["_meta"])[annotation.MetaKey]; said != nil {
 		declared["_meta"] = said
 	}
-	meta[annotation.MetaKey], meta[declaredKey] = encoded(own), encoded(declared)
+	meta := withMember(withMember(definition["_meta"], annotation.MetaKey, own), declaredKey, declared)
 	definition["annotations"], definition["_meta"] = encoded(plain), encoded(meta)
 	return encoded(definition)
 }

@@ -104,24 +104,22 @@ func (s *session) greetings(ctx context.Context, m *message) ([]json.RawMessage,
 		all[i] = greeting{of: i, err: errLate}
 	}
 	patience := time.After(s.proxy.late)
-	there, refused := 0, 0
-	for open, late := len(all), false; open > 0 && (!late || there+refused == 0); {
+	heard, late := false, false
+	for open := len(all); open > 0 && !(heard && late); {
 		select {
 		case g := <-came:
 			open--
-			if all[g.of] = g; g.err == nil {
-				there++
-			} else if _, said := errors.AsType[*jsonrpc.Error](g.err); said {
-				refused++
-			}
+			all[g.of] = g
+			_, refused := errors.AsType[*jsonrpc.Error](g.err)
+			heard = heard || refused || g.err == nil
 		case <-patience:
 			late = true
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
-	if there == 0 {
-		return nil, s.nobody(all)
+	if err := s.nobody(all); err != nil {
+		return nil, err
 	}
 	results := make([]json.RawMessage, len(all))
 	for i, g := range all {
@@ -150,8 +148,11 @@ func (s *server) greeted(ctx context.Context, m *message) (link, json.RawMessage
 	return l, answer.Result, nil
 }
 
-// nobody is the error of a handshake without an answer of any server.
+// nobody is the error of a handshake without a result of any server, nil if there is one.
 func (s *session) nobody(all []greeting) error {
+	if slices.ContainsFunc(all, func(g greeting) bool { return g.err == nil }) {
+		return nil
+	}
 	for _, g := range all {
 		if _, said := errors.AsType[*jsonrpc.Error](g.err); said {
 			return g.err
@@ -183,15 +184,6 @@ func (s *server) meet(l link, result json.RawMessage, err error) {
 		}
 		go s.restart(err)
 	}
-}
-
-// met waits until the client has shaken hands with the other servers; false if the session ends first.
-func (s *session) met(one *server) bool {
-	if s.hello.value() == nil || one.version.value() != "" || len(s.servers) == 1 {
-		return true
-	}
-	<-s.introduced.Done()
-	return s.ctx.Err() == nil
 }
 
 // none is why there is no list at all, nil where one server has its part of it.

@@ -36,8 +36,9 @@ type remote struct {
 	session shared[string] // the server's ID for it
 	version shared[string] // that was agreed on
 
+	posts sync.Map // the cancel func of each request, by its ID
+
 	mu    sync.Mutex
-	posts map[string]context.CancelFunc
 	ended bool
 	work  sync.WaitGroup
 }
@@ -53,7 +54,7 @@ func newRemote(s Server, log *slog.Logger, to sink) *remote {
 	if through == nil {
 		through = pool
 	}
-	r := &remote{Server: s, client: &http.Client{Transport: mount.RoundTripper(through), CheckRedirect: sameHost}, to: to, log: log, posts: make(map[string]context.CancelFunc)}
+	r := &remote{Server: s, client: &http.Client{Transport: mount.RoundTripper(through), CheckRedirect: sameHost}, to: to, log: log}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r
 }
@@ -92,7 +93,7 @@ func (r *remote) send(ctx context.Context, m *message) error {
 	}
 	if m.isRequest() {
 		ctx, cancel := context.WithCancel(ctx)
-		r.posts[m.id()] = cancel // before its cancellation can look for it
+		r.posts.Store(m.id(), cancel) // before its cancellation can look for it
 		r.work.Go(func() { r.post(ctx, cancel, m) })
 		r.mu.Unlock()
 		return nil
@@ -116,14 +117,12 @@ func (r *remote) send(ctx context.Context, m *message) error {
 
 // hangUp ends a request of the revision in which that is how one is cancelled.
 func (r *remote) hangUp(m *message) bool {
-	id := members(m.Params)["requestId"] // one that names nothing cancels nothing
 	if r.version.value() != "" {
 		return false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if cancel := r.posts[string(id)]; cancel != nil {
-		cancel()
+	id := members(m.Params)["requestId"] // one that names nothing cancels nothing
+	if cancel, ok := r.posts.Load(string(id)); ok {
+		cancel.(context.CancelFunc)()
 	}
 	return true
 }
@@ -132,11 +131,7 @@ func (r *remote) hangUp(m *message) bool {
 func (r *remote) post(ctx context.Context, cancel context.CancelFunc, m *message) {
 	defer cancel()
 	defer context.AfterFunc(r.ctx, cancel)()
-	defer func() {
-		r.mu.Lock()
-		delete(r.posts, m.id())
-		r.mu.Unlock()
-	}()
+	defer r.posts.Delete(m.id())
 	res, err := r.do(ctx, http.MethodPost, m, "")
 	if err != nil {
 		r.to.failed(m.id(), err)

@@ -44,8 +44,8 @@ func (s *server) restart(why error) {
 		s.session.stop(&UnreachableError{Server: s.Name, Err: fmt.Errorf("it went away before there was any answer: %w%s", why, s.Stderr.LastWords())})
 		return
 	}
-	if !s.session.met(s) {
-		return
+	if s.session.hello.value() != nil && s.version.value() == "" && len(s.session.servers) > 1 {
+		<-s.session.introduced.Done() // the client shakes hands with the others first
 	}
 	s.mu.Lock()
 	delay := time.Duration(0)
@@ -53,7 +53,7 @@ func (s *server) restart(why error) {
 		delay = time.Until(s.began.Add(restartDistance))
 	}
 	s.mu.Unlock()
-	for ; ; delay = s.wait.NextBackOff() {
+	for ; s.session.ctx.Err() == nil; delay = s.wait.NextBackOff() {
 		s.log.Warn("proxy: the server went away; it is started again",
 			slog.String("why", why.Error()+s.Stderr.LastWords()), slog.Duration("in", max(delay, 0)))
 		select {
