@@ -273,20 +273,18 @@ func (a *Access) verify(ctx context.Context, token string, _ *http.Request) (*au
 }
 
 // words are those of a claim: a text with spaces between them, or a list.
-func words(claim any) []string {
+func words(claim any) (all []string) {
 	switch claim := claim.(type) {
 	case string:
 		return strings.Fields(claim)
 	case []any:
-		var all []string
 		for _, word := range claim {
 			if text, ok := word.(string); ok {
 				all = append(all, text)
 			}
 		}
-		return all
 	}
-	return nil
+	return all
 }
 
 // Approver returns the user who sent a request that [Access.Handler] let in, and whether that user may approve calls.

@@ -206,12 +206,10 @@ const writeTogether = 64 << 10
 
 // finish writes what has been sent, and stops.
 func (w *lineWriter) finish(ctx context.Context) {
+	if w.send(ctx, nil) != nil {
+		return
+	}
 	select {
-	case w.lines <- nil:
-		select {
-		case <-w.writing.Done():
-		case <-ctx.Done():
-		}
 	case <-w.writing.Done():
 	case <-ctx.Done():
 	}

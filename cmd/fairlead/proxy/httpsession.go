@@ -49,7 +49,6 @@ const quiet = time.Second
 // post hands over a client's messages and waits for the answers to its requests.
 func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*message) {
 	defer h.rest()
-	var request *message
 	for _, m := range all {
 		if why := m.stray(); why != "" {
 			h.session.stray(&message{Method: m.Method, Params: m.Params}, why)
@@ -60,11 +59,9 @@ func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*messag
 			fail(w, http.StatusBadRequest, m, jsonrpc.CodeInvalidRequest, "proxy: requests are not taken in batches over HTTP; send each by itself")
 			return
 		}
-		if m.isRequest() {
-			request = m
-		}
 	}
-	if request == nil {
+	request := all[0]
+	if !request.isRequest() {
 		for _, m := range all {
 			h.session.fromClient(m)
 		}

@@ -150,26 +150,22 @@ func (f *front) local(next http.Handler) http.Handler {
 }
 
 func (f *front) serve(w http.ResponseWriter, r *http.Request) {
-	switch {
+	switch h := f.find(r); {
 	case r.Method == http.MethodPost:
 		f.post(w, r)
 	case r.Header.Get(headerSession) == "":
 		w.Header().Set("Allow", "POST")
 		http.Error(w, "there is no session; POST an initialize first", http.StatusMethodNotAllowed)
-	case r.Method == http.MethodGet, r.Method == http.MethodDelete:
-		h := f.find(r)
-		switch {
-		case h == nil:
-			http.Error(w, "the session has ended", http.StatusNotFound)
-		case r.Method == http.MethodDelete:
-			f.end(h)
-			w.WriteHeader(http.StatusNoContent)
-		default:
-			h.listen(w, r)
-		}
-	default:
+	case r.Method != http.MethodGet && r.Method != http.MethodDelete:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+	case h == nil:
+		http.Error(w, "the session has ended", http.StatusNotFound)
+	case r.Method == http.MethodDelete:
+		f.end(h)
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		h.listen(w, r)
 	}
 }
 

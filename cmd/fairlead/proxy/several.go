@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -71,11 +70,8 @@ func (s *session) tellAll(ctx context.Context, m *message) (json.RawMessage, err
 		return one.ask(ctx, m)
 	})
 	for i, err := range errs {
-		if err != nil && !unknownMethod(err) && !errors.Is(err, errLate) {
-			return nil, err
-		}
-		if err == nil {
-			return results[i], nil
+		if err == nil || !unknownMethod(err) && !errors.Is(err, errLate) {
+			return results[i], err
 		}
 	}
 	return nil, errs[0]
@@ -92,7 +88,7 @@ func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	merged := make(map[string]any)
+	var merged map[string]any
 	capabilities := make(map[string]any)
 	var instructions []string
 	version := ""
@@ -111,7 +107,10 @@ func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, er
 		}
 		var all map[string]any
 		_ = json.Unmarshal(raw, &all) // it could be read just now
-		intersect(merged, all, len(merged) == 0)
+		if merged == nil {
+			merged = all
+		}
+		intersect(merged, all)
 		unite(capabilities, one.Capabilities)
 		if one.Instructions != "" {
 			instructions = append(instructions, s.servers[i].Name+":\n"+one.Instructions)
@@ -142,11 +141,7 @@ func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, er
 }
 
 // intersect keeps what all have of lists of texts, such as revisions, and the first of all else.
-func intersect(to, from map[string]any, first bool) {
-	if first {
-		maps.Copy(to, from)
-		return
-	}
+func intersect(to, from map[string]any) {
 	for key, value := range to {
 		mine, ok := value.([]any)
 		theirs, _ := from[key].([]any)
