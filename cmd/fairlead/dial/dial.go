@@ -37,15 +37,14 @@ func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error)
 		return nil, err
 	}
 	s := &Server{target: t}
-	transport := s.transport()
 	var err error
-	if s.Session, err = client.Connect(ctx, mount.Transport(transport), nil); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return nil, s.Explain(err)
+	if s.Session, err = client.Connect(ctx, mount.Transport(s.transport()), nil); err == nil {
+		return s, nil
 	}
-	return s, nil
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return nil, s.Explain(err)
 }
 
 func (s *Server) transport() mcp.Transport {
@@ -62,10 +61,7 @@ func (s *Server) transport() mcp.Transport {
 		return &mcp.CommandTransport{Command: command, TerminateDuration: 2 * time.Second}
 	}
 	u, _ := url.Parse(t.URL) // it was checked
-	client := &http.Client{Transport: http.DefaultTransport}
-	if len(t.Header) > 0 {
-		client.Transport = headers{next: http.DefaultTransport, url: u, header: t.Header}
-	}
+	client := &http.Client{Transport: headers{next: http.DefaultTransport, url: u, header: t.Header}}
 	if t.SSE {
 		return &mcp.SSEClientTransport{Endpoint: t.URL, HTTPClient: client}
 	}

@@ -3,11 +3,13 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"weak"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -125,7 +127,7 @@ func (t *tools) wait(ctx context.Context, under []*listing) []error {
 		defer cancel()
 	}
 	for i, l := range under {
-		if l != nil && (len(servers) == 1 || !servers[i].isLate()) {
+		if l != nil && !servers[i].isLate() {
 			select {
 			case <-l.over:
 			case <-within.Done():
@@ -178,12 +180,18 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 	if tool != nil || err != nil {
 		return now, tool, err
 	}
-	for _, s := range t.session.servers {
-		if len(t.session.servers) > 1 && s.isLate() && strings.HasPrefix(name, prefixed(s.Name, "")) {
+	servers := t.session.servers
+	for _, s := range servers {
+		if s.isLate() && strings.HasPrefix(name, prefixed(s.Name, "")) {
 			return now, nil, &awayError{s.Name, name}
 		}
 	}
-	return now, nil, now.unknown(t.session, name)
+	for _, c := range t.session.proxy.o.Lock.Changes(now.catalog) {
+		if len(servers) == 1 && c.Tool == name || prefixed(c.Server, c.Tool) == name {
+			return now, nil, &pins.NotAcceptedError{Change: c}
+		}
+	}
+	return now, nil, &invalidError{fmt.Sprintf("unknown tool %q", name)}
 }
 
 // known finds a tool that was listed, whatever the other servers do. Its own server is asked first if

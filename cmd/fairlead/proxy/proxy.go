@@ -142,9 +142,6 @@ func New(o Options) (*Proxy, error) {
 	if len(o.Servers) == 0 {
 		return nil, errors.New("proxy: name a server")
 	}
-	if o.Stderr == nil {
-		o.Stderr = os.Stderr
-	}
 	ballast()
 	p := &Proxy{
 		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), random: rand.Text()[:8], late: lateAfter,
@@ -153,7 +150,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p.o.Servers = slices.Clone(o.Servers)
 	for i := range p.o.Servers {
-		p.o.Servers[i].Stderr = &tail.Tail{Out: o.Stderr}
+		p.o.Servers[i].Stderr = &tail.Tail{Out: cmp.Or[io.Writer](o.Stderr, os.Stderr)}
 	}
 	if o.Telemetry != nil && o.Confirm != nil {
 		p.o.Confirm = o.Telemetry.Confirmer(o.Confirm)

@@ -10,7 +10,6 @@ import (
 	"weak"
 
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/mount"
@@ -94,16 +93,6 @@ func (s *session) named(now *set, name string) *middleware.Tool {
 		return nil
 	}
 	return tool
-}
-
-// unknown returns the error for a name that no tool has.
-func (n *set) unknown(s *session, name string) error {
-	for _, c := range n.plan.proxy.o.Lock.Changes(n.catalog) {
-		if len(s.servers) == 1 && c.Tool == name || prefixed(c.Server, c.Tool) == name {
-			return &pins.NotAcceptedError{Change: c}
-		}
-	}
-	return &invalidError{fmt.Sprintf("unknown tool %q", name)}
 }
 
 // listTools answers tools/list: with what may be called, on one page.
