@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -118,15 +117,10 @@ func nameBefore(s string, least, end int) name {
 }
 
 func wordBefore(s string, least, end int) int {
-	at := end
-	for at > least && end-at < longestName {
-		r, size := utf8.DecodeLastRuneInString(s[least:at])
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !unicode.Is(unicode.Cf, r) && !strings.ContainsRune("_-.", r) {
-			break
-		}
-		at -= size
-	}
-	return at
+	least = max(least, end-longestName)
+	return least + len(strings.TrimRightFunc(s[least:end], func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || unicode.Is(unicode.Cf, r) || strings.ContainsRune("_-.", r)
+	}))
 }
 
 // Of returns a Redactor with the secrets among the arguments of a call.
