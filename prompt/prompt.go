@@ -161,28 +161,21 @@ func (s *section) First() string {
 	return s.Tools[0].name
 }
 
-// Lines returns a line for each tool that is listed.
-func (s *section) Lines() (lines []string) {
+// Block returns the lines of the tools in a fence, and what was left out.
+func (s *section) Block() string {
+	var b strings.Builder
+	if !s.described {
+		b.WriteString(stripped)
+	}
+	b.WriteString("\n\n```text\n")
 	for i := range s.shown {
-		lines = append(lines, s.Tools[i].line(s.described))
+		b.WriteString(s.Tools[i].line(s.described) + "\n")
 	}
-	return lines
-}
-
-// Note returns what is to be known of the list.
-func (s *section) Note() string {
-	if s.described {
-		return ""
+	if n := len(s.Tools) - s.shown; n > 0 {
+		b.WriteString(more(n))
 	}
-	return stripped
-}
-
-// More returns the line for the tools that are not listed, "" if all are.
-func (s *section) More() string {
-	if s.shown == len(s.Tools) {
-		return ""
-	}
-	return more(len(s.Tools) - s.shown)
+	b.WriteString("```")
+	return b.String()
 }
 
 type sections [4]section
@@ -209,8 +202,14 @@ func byClass(tools []*middleware.Tool, name func(*middleware.Tool) string) *sect
 		if tool.Name() == "" {
 			continue
 		}
+		called := tool.ModelName()
+		if name != nil {
+			if own := name(tool); toolname.Check(own) == nil {
+				called = own
+			}
+		}
 		entries = append(entries, entry{
-			name:        nameOf(tool, name),
+			name:        called,
 			description: safetext.Cut(quote.Replace(safetext.Line(strings.TrimSpace(tool.Definition.Description))), maxDescription),
 			openWorld:   tool.Annotations.OpenWorld == annotation.Yes,
 			class:       tool.Safety(),
@@ -228,15 +227,6 @@ func byClass(tools []*middleware.Tool, name func(*middleware.Tool) string) *sect
 		to.shown, to.described = len(to.Tools), true
 	}
 	return s
-}
-
-func nameOf(tool *middleware.Tool, own func(*middleware.Tool) string) string {
-	if own != nil {
-		if name := own(tool); toolname.Check(name) == nil {
-			return name
-		}
-	}
-	return tool.ModelName()
 }
 
 func danger(s annotation.Safety) int {
