@@ -103,33 +103,35 @@ func (p *policy) law(server string, t *toolSpec, revision int) law {
 	return said
 }
 
-// definitions holds every revision of every tool, of an honest server and of a liar, for all scenarios.
-var definitions = func() map[place][]*mcp.Tool {
-	all := make(map[place][]*mcp.Tool)
-	for _, server := range []string{trusty, liar} {
+type version struct {
+	place
+
+	revision int
+}
+
+// definitions holds every revision of every tool of every server, for all scenarios.
+var definitions = func() map[version]*mcp.Tool {
+	all := make(map[version]*mcp.Tool)
+	for _, server := range servers {
 		for i := range toolSpecs {
 			t := &toolSpecs[i]
-			list := make([]*mcp.Tool, lastRevision+1)
 			for revision := 1; revision <= lastRevision; revision++ {
 				said := t.declared(server, revision)
-				list[revision] = &mcp.Tool{
+				all[version{place{server, t.name}, revision}] = &mcp.Tool{
 					Name:        t.name,
 					Description: fmt.Sprintf("Notes, revision %d.", revision),
 					InputSchema: map[string]any{"type": "object"},
 					Annotations: &mcp.ToolAnnotations{ReadOnlyHint: said == reads, DestructiveHint: new(said == asks), IdempotentHint: said <= repeats},
 				}
 			}
-			all[place{server, t.name}] = list
 		}
 	}
 	return all
 }()
 
+// definition returns a revision, nil for 0.
 func definition(server, tool string, revision int) *mcp.Tool {
-	if server == replica {
-		server = trusty
-	}
-	return definitions[place{server, tool}][revision]
+	return definitions[version{place{server, tool}, revision}]
 }
 
 func revisionOf(def *mcp.Tool) int { return int(def.Description[len(def.Description)-2] - '0') }

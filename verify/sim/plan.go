@@ -85,28 +85,15 @@ func span(r *rand.Rand, from, to time.Duration) time.Duration {
 
 func drawSettings(r *rand.Rand) settings {
 	s := settings{
-		nested:     single,
 		attempts:   2 + r.IntN(3),
 		lifetime:   5 * time.Minute,
 		maxPending: 100,
 		hinted:     r.IntN(3) == 0,
 		remembered: r.IntN(4) == 0,
+		nested:     []nesting{twoAsk, guarded, single, single, single, single}[r.IntN(6)],
 	}
-	switch r.IntN(6) {
-	case 0:
-		s.nested = twoAsk
-	case 1:
-		s.nested = guarded
-	}
-	switch r.IntN(4) {
-	case 0: // no limit
-	case 1:
-		s.perMinute, s.burst = 30, 3
-	case 2:
-		s.perMinute, s.burst = 120, 1
-	case 3:
-		s.perMinute, s.burst = 600, 5
-	}
+	limit := r.IntN(4) // none is the first
+	s.perMinute, s.burst = []float64{0, 30, 120, 600}[limit], []int{0, 3, 1, 5}[limit]
 	if r.IntN(4) == 0 {
 		s.lifetime = span(r, time.Second, 4*time.Second)
 	}

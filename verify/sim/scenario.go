@@ -128,20 +128,16 @@ func (w *scenario) build(t *testing.T) {
 		}
 	}
 	w.tools.Trust(trusty)
-	said := annotation.Annotations{Idempotent: annotation.Yes}
-	if err := w.tools.Override(replica, "set_note", said); err != nil {
-		t.Fatal(err)
-	}
+	err := w.tools.Override(replica, "set_note", annotation.Annotations{Idempotent: annotation.Yes})
 	w.policy.idempotent[place{replica, "set_note"}] = true
 	if w.settings.hinted {
-		if err := w.tools.Override(liar, "get_note", annotation.Annotations{RateLimitHint: new(hintPerMinute)}); err != nil {
-			t.Fatal(err)
-		}
+		err = errors.Join(err, w.tools.Override(liar, "get_note", annotation.Annotations{RateLimitHint: new(hintPerMinute)}))
 	}
 	if w.settings.required {
-		if err := w.tools.Override(replica, "create_note", annotation.Annotations{AuditRequired: annotation.Yes}); err != nil {
-			t.Fatal(err)
-		}
+		err = errors.Join(err, w.tools.Override(replica, "create_note", annotation.Annotations{AuditRequired: annotation.Yes}))
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	w.accept()
 	w.assemble(t)

@@ -210,24 +210,30 @@ func (e *engine) believed(now time.Time) bool {
 	return len(e.owed) == 0
 }
 
-// do carries an operation over the network.
-func (e *engine) do(ctx context.Context, operation func() error) error {
+// over carries an operation over the network of an engine.
+func over[T any](ctx context.Context, e *engine, operation func() (T, error)) (found T, err error) {
 	e.mu.Lock()
 	there, back := time.Duration(e.dice.IntN(10))*time.Millisecond, time.Duration(e.dice.IntN(10))*time.Millisecond
 	loses := e.lossy && !e.well && e.dice.IntN(12) == 0
 	before := e.dice.IntN(2) == 0
 	e.mu.Unlock()
 	if err := world.Wait(ctx, there); err != nil {
-		return err
+		return found, err
 	}
 	if e.away.has(time.Now()) || loses && before {
-		return errors.Join(world.Wait(ctx, e.silence), errLost)
+		return found, errors.Join(world.Wait(ctx, e.silence), errLost)
 	}
-	err := operation()
+	found, err = operation()
 	if loses {
-		return errors.Join(world.Wait(ctx, e.silence), errLost)
+		return found, errors.Join(world.Wait(ctx, e.silence), errLost)
 	}
-	return errors.Join(err, world.Wait(ctx, back))
+	return found, errors.Join(err, world.Wait(ctx, back))
+}
+
+// do is over for an operation without a result.
+func (e *engine) do(ctx context.Context, operation func() error) error {
+	_, err := over(ctx, e, func() (struct{}, error) { return struct{}{}, operation() })
+	return err
 }
 
 // pay sends the ends that could not be sent before.
@@ -250,13 +256,12 @@ func (e *engine) Advance(ctx context.Context, id string, change approvals.Change
 
 type lossyMemory struct{ *engine }
 
-func (m lossyMemory) Look(ctx context.Context, q cache.Question) (found cache.Found, err error) {
-	err = m.do(ctx, func() (err error) {
+func (m lossyMemory) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
+	found, err := over(ctx, m.engine, func() (cache.Found, error) {
 		if !m.believed(time.Now()) {
-			return nil
+			return cache.Found{}, nil
 		}
-		found, err = m.memory.Look(ctx, q)
-		return err
+		return m.memory.Look(ctx, q)
 	})
 	if err != nil { // another caller takes over the lead that was lost
 		m.memory.Drop(ctx, q, found.Ticket)
@@ -282,14 +287,11 @@ func (m lossyMemory) Begin(ctx context.Context, w cache.Write) error {
 }
 
 // End owes what it cannot send, and serves no cached result until then.
-func (m lossyMemory) End(ctx context.Context, w cache.Write) (ticket string, err error) {
+func (m lossyMemory) End(ctx context.Context, w cache.Write) (string, error) {
 	m.mu.Lock()
 	m.owed = append(m.owed, w)
 	m.mu.Unlock()
-	err = m.do(ctx, func() (err error) {
-		ticket, err = m.memory.End(ctx, w)
-		return err
-	})
+	ticket, err := over(ctx, m.engine, func() (string, error) { return m.memory.End(ctx, w) })
 	if !m.away.has(time.Now()) {
 		m.pay()
 	}
@@ -298,12 +300,8 @@ func (m lossyMemory) End(ctx context.Context, w cache.Write) (ticket string, err
 
 type lossyLimiter struct{ *engine }
 
-func (l lossyLimiter) Take(ctx context.Context, w ratelimit.Waiter) (wait time.Duration, err error) {
-	err = l.do(ctx, func() (err error) {
-		wait, err = l.limiter.Take(ctx, w)
-		return err
-	})
-	return wait, err
+func (l lossyLimiter) Take(ctx context.Context, w ratelimit.Waiter) (time.Duration, error) {
+	return over(ctx, l.engine, func() (time.Duration, error) { return l.limiter.Take(ctx, w) })
 }
 
 func (l lossyLimiter) Leave(ctx context.Context, w ratelimit.Waiter) { l.limiter.Leave(ctx, w) }
