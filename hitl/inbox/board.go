@@ -111,18 +111,21 @@ func readSheet(n approvals.Notice) (*question, error) {
 func (in *Inbox) askBoard(ctx context.Context, q *question) (hitl.Decision, error) {
 	form, err := q.sheet()
 	if err != nil {
-		close(q.posted)
 		return hitl.Decision{}, err
 	}
 	id, until := q.request.ID, q.request.Deadline
 	if until.IsZero() {
 		until = time.Now().Add(sessionLifetime) // while somebody waits
 	}
-	err = in.board.Post(ctx, approvals.Notice{ID: id, Until: until, Question: form})
-	close(q.posted)
-	if err != nil {
+	if err = in.board.Post(ctx, approvals.Notice{ID: id, Until: until, Question: form}); err != nil {
 		return hitl.Decision{}, fmt.Errorf("inbox: the question could not be hung up: %w", err)
 	}
+	in.mu.Lock()
+	if in.waiting[id] == q {
+		in.pending = append(in.pending, q)
+		in.version++
+	}
+	in.mu.Unlock()
 	given, err := in.board.Wait(ctx, id)
 	if err != nil {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
@@ -151,12 +154,6 @@ func (in *Inbox) answerOnBoard(ctx context.Context, q *question, d hitl.Decision
 	form, err := json.Marshal(reply{sheetVersion, q.digest, d, d.Arguments}) //nolint:musttag // as it is read
 	if err != nil {
 		return errBoard
-	}
-	if q.posted != nil { // a page may show it a moment earlier
-		select {
-		case <-q.posted:
-		case <-ctx.Done():
-		}
 	}
 	err = in.board.Answer(ctx, q.request.ID, form)
 	in.mu.Lock()
@@ -196,7 +193,7 @@ func (in *Inbox) look(ctx context.Context) {
 	hanging := make(map[string]bool, len(notices))
 	for _, n := range notices {
 		hanging[n.ID] = true
-		if in.waiting[n.ID] != nil || in.past[n.ID] != nil || in.odd[n.ID] || len(in.pending) >= in.maxPending {
+		if in.waiting[n.ID] != nil || in.past[n.ID] != nil || in.odd[n.ID] || len(in.waiting) >= in.maxPending {
 			continue
 		}
 		q, err := readSheet(n)

@@ -19,7 +19,6 @@ import (
 )
 
 type question struct {
-	posted  chan struct{} // closed when it hangs on the board; nil for one of another replica
 	ctx     context.Context
 	request hitl.Request
 	digest  string    // of all that is shown; a decision has to name it
@@ -65,18 +64,16 @@ func (in *Inbox) add(ctx context.Context, request hitl.Request) (*question, erro
 	if deadline, ok := ctx.Deadline(); ok && (request.Deadline.IsZero() || deadline.Before(request.Deadline)) {
 		request.Deadline = deadline
 	}
-	q := &question{ctx: ctx, request: request, digest: request.Digest(), posted: make(chan struct{})}
+	q := &question{ctx: ctx, request: request, digest: request.Digest()}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {
 	case in.waiting[request.ID] != nil || in.past[request.ID] != nil:
 		return nil, fmt.Errorf("inbox: a question with the ID %.40q is known already; IDs must not be used twice", request.ID)
-	case len(in.pending) >= in.maxPending:
-		return nil, fmt.Errorf("inbox: %d questions already wait for an answer", len(in.pending))
+	case len(in.waiting) >= in.maxPending:
+		return nil, fmt.Errorf("inbox: %d questions already wait for an answer", len(in.waiting))
 	}
-	in.pending = append(in.pending, q)
-	in.waiting[request.ID] = q
-	in.version++
+	in.waiting[request.ID] = q // in.pending once the board has it
 	return q, nil
 }
 
