@@ -77,10 +77,14 @@ func (p *passage) values(r *Record, call *middleware.Call, tool *middleware.Tool
 	r.Arguments, r.ArgumentsDigest = p.redact.Arguments(its), p.trail.digest(its.Arguments)
 }
 
-func (p *passage) why(r *Record, said *callstate.Record) {
-	r.Decisions = nil
+// decide records what the stages decided. It comes after values, whose secrets their reasons may repeat.
+func (p *passage) decide(r *Record, said *callstate.Record) {
 	for _, f := range said.Decisions {
-		r.Decisions = append(r.Decisions, Decision{Stage: f.Stage, What: f.What, Why: cmp.Or(said.Memory(f), p.redact.Text(f.Why))})
+		why := said.Memory(f)
+		if p.level == full {
+			why = cmp.Or(why, p.redact.Text(f.Why))
+		}
+		r.Decisions = append(r.Decisions, Decision{Stage: f.Stage, What: f.What, Why: why})
 	}
 }
 

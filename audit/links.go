@@ -105,15 +105,12 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 	r.Approval, r.Attempts, r.From = said.Approval.ID, said.Attempts, source(outcome, said.Decisions)
 	r.By, r.Via, r.Sources = short(said.By), said.Via, callstate.References(said.Sources)
 	r.Durable = p.intent && durable(p.level, tool)
-	for _, f := range said.Decisions {
-		r.Decisions = append(r.Decisions, Decision{Stage: f.Stage, What: f.What, Why: said.Memory(f)})
-	}
 	if !p.intent && durable(p.level, tool) {
 		reasons(&r, tool) // which an intent has already
 	}
 	p.values(&r, call, tool, &said)
+	p.decide(&r, &said)
 	if p.level == full {
-		p.why(&r, &said)
 		p.ending(&r, tool, res, err)
 	} else if outcome == Refused {
 		r.Decisions = append(r.Decisions, Decision{Stage: refusedBy(err), What: "refused"})
@@ -171,7 +168,7 @@ func (p *passage) intend(ctx context.Context, call *middleware.Call) (level, err
 	}
 	p.values(&r, call, call.Tool, &said)
 	if p.level == full {
-		p.why(&r, &said)
+		p.decide(&r, &said)
 	}
 	wait := p.trail.brief()
 	if r.Durable {

@@ -18,10 +18,14 @@ import (
 func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, said *callstate.Record) Outcome {
 	_, _, asks := fault.InputRequired(err)
 	switch {
-	case err == nil:
-		return resultOf(res)
-	case asks:
+	case err == nil && res == nil:
+		return Failed
+	case asks, err == nil && resultcopy.AsksForInput(res):
 		return InputRequired
+	case err == nil && res.IsError:
+		return ToolError
+	case err == nil:
+		return OK
 	case has[*middleware.OutcomeUnknownError](err):
 		return Unknown
 	case has[*fault.PanicError](err), errors.Is(err, errPanicked):
@@ -41,18 +45,6 @@ func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, said *ca
 		return NotSent
 	}
 	return Failed
-}
-
-func resultOf(res *mcp.CallToolResult) Outcome {
-	switch {
-	case res == nil:
-		return Failed
-	case resultcopy.AsksForInput(res):
-		return InputRequired
-	case res.IsError:
-		return ToolError
-	}
-	return OK
 }
 
 func has[T error](err error) bool {
