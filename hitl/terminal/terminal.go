@@ -58,10 +58,10 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 			return hitl.Decision{}, err
 		}
 		approved, approves := answers(word, request)
+		names, frees := strings.CutPrefix(text, "f ")
 		switch {
 		case approves && !whole:
 			fmt.Fprint(t.out, notWhole)
-			continue
 		case approves:
 			if approved.Arguments = edited; approved.Remember != hitl.Once && approved.Offer == 0 {
 				approved.Free = free
@@ -76,9 +76,6 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 			if ended {
 				return approved, nil
 			}
-			continue
-		}
-		switch names, frees := strings.CutPrefix(text, "f "); {
 		case frees:
 			left, ok := request.Leave(strings.Fields(names))
 			if !ok {
