@@ -150,7 +150,13 @@ func (r Request) Choices() []Choice {
 	choices := []Choice{{"once", "this call alone", Decision{Verdict: Approved}}}
 	named := make(map[string]int)
 	for i, o := range r.Offers {
-		kind, arguments, _ := o.describe()
+		kind, arguments := "arguments", ""
+		switch {
+		case o.Tool:
+			kind, arguments = "tool", approvals.AnyArguments
+		case o.Pattern != nil:
+			kind = "members"
+		}
 		if named[kind]++; named[kind] > 1 {
 			kind = fmt.Sprintf("%s-%d", kind, named[kind])
 		}

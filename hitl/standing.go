@@ -44,20 +44,13 @@ type Offer struct {
 
 // String describes the offer, safe to show to a person.
 func (o Offer) String() string {
-	_, _, text := o.describe()
-	return text
-}
-
-// describe returns the word for what is remembered, the Arguments of a [approvals.Standing]
-// as far as the offer fixes them, and the text.
-func (o Offer) describe() (kind, arguments, text string) {
 	switch {
 	case o.Tool:
-		return "tool", approvals.AnyArguments, "any arguments"
+		return "any arguments"
 	case o.Pattern == nil:
-		return "arguments", "", "exactly these arguments"
+		return "exactly these arguments"
 	}
-	return "members", "", o.Pattern.String()
+	return o.Pattern.String()
 }
 
 // offer puts into a request what may be remembered of a call: nothing if the host allows

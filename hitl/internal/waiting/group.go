@@ -74,17 +74,12 @@ func (s *Groups[Q, A]) leave(t *turn.Turn, g *group[Q, A], id string) {
 	if s.open[t] == g {
 		i := slices.Index(g.ids, id)
 		g.ids, g.questions = slices.Delete(g.ids, i, i+1), slices.Delete(g.questions, i, i+1)
+		if len(g.ids) == 0 {
+			delete(s.open, t)
+		}
 	}
 	if g.present--; g.present == 0 {
 		g.cancel()
-		s.close(t, g)
-	}
-}
-
-// close keeps the questions that come later out. The caller holds the lock.
-func (s *Groups[Q, A]) close(t *turn.Turn, g *group[Q, A]) {
-	if s.open[t] == g {
-		delete(s.open, t)
 	}
 }
 
@@ -101,7 +96,9 @@ func (s *Groups[Q, A]) lead(t *turn.Turn, g *group[Q, A], put func(context.Conte
 	case <-g.ctx.Done():
 	}
 	s.mu.Lock()
-	s.close(t, g)
+	if s.open[t] == g { // questions that come later are put in another dialog
+		delete(s.open, t)
+	}
 	s.mu.Unlock()
 	if g.err = context.Cause(g.ctx); g.err != nil {
 		return
