@@ -57,36 +57,30 @@ func question(request hitl.Request) (*mcp.ElicitParams, error) {
 func message(request hitl.Request) (string, error) {
 	var b strings.Builder
 	b.WriteString("Allow this call? If you do not know what it is for, deny it.\n\n")
-	row := func(name, text string) {
-		if text != "" {
-			fmt.Fprintf(&b, "    %s%s\n", name, text)
+	row := func(name string, texts ...string) {
+		for _, text := range texts {
+			if text != "" {
+				fmt.Fprintf(&b, "    %s%s\n", name, text)
+			}
 		}
 	}
 	row("", safetext.Line(fmt.Sprintf("%s: %s", request.Tool, request.Tool.Safety())))
-	for _, reason := range request.Reasons() { // the server's words in it are quoted
-		row("", reason)
-	}
+	row("", request.Reasons()...) // the server's words in them are quoted
 	row("it says of itself: ", safetext.Cut(safetext.Line(request.Tool.Definition.Description), maxText))
 	row("why: ", safetext.Cut(safetext.Line(request.Why), maxWords))
 	row("undo: ", safetext.Cut(safetext.Line(request.Undo), maxWords))
 	row("caution: ", request.Caution())
 	before := b.Len()
 	b.WriteString("\nArguments:\n\n")
-	for _, text := range safetext.JSONRows(request.Arguments) {
-		row("", text)
-	}
+	row("", safetext.JSONRows(request.Arguments)...)
 	if request.Extra != nil {
 		b.WriteString("\nAlso sent:\n\n")
-		for _, text := range safetext.JSONRows(request.Extra) {
-			row("", text)
-		}
+		row("", safetext.JSONRows(request.Extra)...)
 	}
 	for _, d := range request.Drafts {
 		b.WriteString("\nDraft:\n\n")
 		row("id: ", safetext.Line(d.ID))
-		for _, text := range safetext.Rows(d.Shown) {
-			row("", text)
-		}
+		row("", safetext.Rows(d.Shown)...)
 	}
 	if n := b.Len() - before; n > maxShown {
 		return "", unsupported(fmt.Sprintf("the arguments take %d bytes to show, and a form has room for %d", n, maxShown))
