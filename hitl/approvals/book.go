@@ -147,10 +147,9 @@ func (b *book) check(e entry, now time.Time) error {
 	case e.Op == advanced && e.Change != nil:
 		a, to := b.approvals[e.ID], e.Change.To
 		late := (to == Approved || to == Spent) && !now.IsZero() && !now.Before(a.Until)
-		if to == Spent && !now.IsZero() && !b.stands(a, now) {
-			return &NoEffectError{ID: e.ID, Was: Void, To: to}
-		}
 		switch {
+		case to == Spent && !now.IsZero() && !b.stands(a, now):
+			return &NoEffectError{ID: e.ID, Was: Void, To: to}
 		case late || !a.State.CanBecome(to):
 			return &NoEffectError{ID: e.ID, Was: a.State, To: to}
 		case to == Approved && e.Change.Until.IsZero():
