@@ -45,7 +45,7 @@ func overCores(name string, workers int, least float64, arguments func(worker, n
 				}
 				all.Wait()
 				took[i] = time.Since(begun) / time.Duration(workers*each)
-				err = errors.Join(append(errs, err)...)
+				err = errors.Join(err, errors.Join(errs...))
 				made += each
 			}
 			return float64(took[0]) / float64(took[1]), took[1], err

@@ -137,7 +137,7 @@ func encode(v any) (json.RawMessage, error) {
 
 // encoded is encode for what can always be written: hints, and what was JSON.
 func encoded(v any) json.RawMessage {
-	text, _ := encode(v) //nolint:errchkjson // it always can be
+	text, _ := encode(v)
 	return text
 }
 
