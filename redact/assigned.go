@@ -42,7 +42,7 @@ var said = regexp.MustCompile(`(?i)^(?:a|already|always|an|at|being|correct|empt
 
 func assigned(s string, found func(string)) string {
 	kubernetes := strings.Contains(s, "Secret") && secret.MatchString(s)
-	s = cut(s, between, found, func(s string, m []int, kept int) (from, to int) {
+	s = cut(s, between.FindAllStringIndex(s, -1), found, func(s string, m []int, kept int) (from, to int) {
 		n := nameBefore(s, kept, m[0])
 		sign := strings.TrimSpace(s[m[0]:m[1]])
 		p := plain(n.text)
@@ -60,7 +60,7 @@ func assigned(s string, found func(string)) string {
 		return from, to
 	})
 	for _, shape := range []*regexp.Regexp{option, tuple, setting, netrc, pair} {
-		s = cut(s, shape, found, func(s string, m []int, _ int) (from, to int) {
+		s = cut(s, shape.FindAllStringSubmatchIndex(s, -1), found, func(s string, m []int, _ int) (from, to int) {
 			if !IsSecret(s[m[2]:m[3]]) || strings.HasPrefix(s[m[1]:], "--") {
 				return 0, 0
 			}
@@ -71,10 +71,10 @@ func assigned(s string, found func(string)) string {
 }
 
 // cut puts the mark in the place of the value of each match.
-func cut(s string, shape *regexp.Regexp, found func(string), of value) string {
+func cut(s string, matches [][]int, found func(string), of value) string {
 	var out strings.Builder
 	kept := 0
-	for _, m := range shape.FindAllStringSubmatchIndex(s, -1) {
+	for _, m := range matches {
 		if m[0] < kept {
 			continue
 		}

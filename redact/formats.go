@@ -168,13 +168,13 @@ func shapes(s string, found func(secret string)) string {
 }
 
 func once(s string, found func(secret string)) string {
-	s = cut(s, keys, found, whole(always))
+	s = cut(s, keys.FindAllStringIndex(s, -1), found, whole(always))
 	s = elements(s, found)
 	s = assigned(s, found)
 	lower := strings.ToLower(strings.ToUpper(s)) // as (?i) folds, ſ and K too
 	for _, row := range table {
 		if slices.ContainsFunc(row.hints, func(hint string) bool { return strings.Contains(lower, hint) }) {
-			s = cut(s, row.shape, found, row.value)
+			s = cut(s, row.shape.FindAllStringSubmatchIndex(s, -1), found, row.value)
 		}
 	}
 	return s
@@ -213,13 +213,13 @@ func elements(s string, found func(string)) string {
 	if !strings.Contains(s, "</") && !strings.Contains(s, "u003c/") {
 		return s
 	}
-	ends := make(map[string][]int)
-	for _, m := range element.FindAllStringSubmatchIndex(s, -1) {
+	tags, ends := element.FindAllStringSubmatchIndex(s, -1), make(map[string][]int)
+	for _, m := range tags {
 		if m[2] < m[3] {
 			ends[s[m[4]:m[5]]] = append(ends[s[m[4]:m[5]]], m[0])
 		}
 	}
-	return cut(s, element, found, func(s string, m []int, _ int) (from, to int) {
+	return cut(s, tags, found, func(s string, m []int, _ int) (from, to int) {
 		tag := s[m[4]:m[5]]
 		if m[2] < m[3] || strings.HasSuffix(strings.TrimRight(s[:m[1]], `u03e\>`), "/") || !IsSecret(tag) {
 			return 0, 0
