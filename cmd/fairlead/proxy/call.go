@@ -19,7 +19,7 @@ import (
 func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	p, err := readCall(m.Params)
 	if err != nil {
-		err = &invalidError{"proxy: the params of tools/call are refused: " + err.Error()}
+		err = invalid("proxy: the params of tools/call are refused: " + err.Error())
 		s.recordRefusal(ctx, m, textOf(m.Params, "name"), nil, err)
 		return m.failTo(wireError(err)), true
 	}
@@ -141,24 +141,22 @@ func (s *session) request(p *mcp.CallToolParamsRaw) *mcp.CallToolRequest {
 // elicit puts a form to the client's user while the call waits.
 func (s *session) elicit(ctx context.Context, form *mcp.ElicitParams, about string) (*mcp.ElicitResult, error) {
 	m := &message{ID: s.proxy.newID(), Method: "elicitation/create", Params: encoded(form)}
-	answer := make(chan answerOf, 1)
-	s.requests.Store(m.id(), &request{message: m, answer: answer})
-	s.out(m, about)
-	select {
-	case got := <-answer:
-		if err := got.m.err(); err != nil {
-			return nil, err
-		}
-		res := new(mcp.ElicitResult)
-		if err := json.Unmarshal(got.m.Result, res); err != nil {
-			return nil, fmt.Errorf("proxy: the client's answer to the form cannot be read: %w", err)
-		}
-		return res, nil
-	case <-ctx.Done():
-		s.requests.take(m.id())
-		s.out(cancellation(m.ID, "the question is over"), about)
-		return nil, &middleware.NotSentError{Err: context.Cause(ctx)}
+	ask := func() error {
+		s.out(m, about)
+		return nil
 	}
+	answer, err := s.requests.await(ctx, &request{message: m}, ask, func() { s.out(cancellation(m.ID, "the question is over"), about) })
+	if err != nil && ctx.Err() != nil {
+		err = notSent(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	res := new(mcp.ElicitResult)
+	if err := json.Unmarshal(answer.Result, res); err != nil {
+		return nil, fmt.Errorf("proxy: the client's answer to the form cannot be read: %w", err)
+	}
+	return res, nil
 }
 
 // CallTool sends a call to the server, for the catalogue.

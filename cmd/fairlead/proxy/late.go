@@ -19,18 +19,6 @@ const lateAfter = 8 * time.Second
 
 var errLate = notSent(errors.New("it has not answered so far"))
 
-type awayError struct{ server, tool string }
-
-func (e *awayError) Error() string {
-	return fmt.Sprintf("proxy: %q was not called: the server %q is not there so far; its tools are listed when it is", e.tool, e.server)
-}
-
-func (e *awayError) ForModel() string {
-	return fmt.Sprintf("%s was not called: its server is not there at the moment. Nothing has happened. Tell the user, or go on without it.", e.tool)
-}
-
-func (e *awayError) NotSent() bool { return true }
-
 // without notes that the client was given a list that the server has no part in.
 func (s *server) without(kind string, why error) {
 	if _, again := s.late.LoadOrStore(kind, true); !again {

@@ -126,26 +126,19 @@ func (t *tools) wait(ctx context.Context, under []*listing) []error {
 		within, cancel = context.WithTimeout(ctx, t.session.proxy.late)
 		defer cancel()
 	}
-	for i, l := range under {
-		if l != nil && !servers[i].isLate() {
-			select {
-			case <-l.over:
-			case <-within.Done():
-			}
-		}
-	}
 	for {
 		t.mu.Lock()
-		errs := make([]error, len(under))
+		errs, early := make([]error, len(under)), false
 		for i, l := range under {
 			switch {
 			case l != nil && l.ended:
 				errs[i] = l.err
 			case l != nil:
 				errs[i] = errLate
+				early = early || within.Err() == nil && !servers[i].isLate()
 			}
 		}
-		if ctx.Err() != nil || slices.Contains(errs, nil) || !slices.Contains(errs, errLate) {
+		if ctx.Err() != nil || !slices.Contains(errs, errLate) || !early && slices.Contains(errs, nil) {
 			defer t.mu.Unlock() // so that a listing ends before or after
 			for i, err := range errs {
 				if err != nil && len(servers) > 1 && ctx.Err() == nil && !unknownMethod(err) {
@@ -154,11 +147,14 @@ func (t *tools) wait(ctx context.Context, under []*listing) []error {
 			}
 			return errs
 		}
-		ended := t.ended
+		ended, over := t.ended, within.Done()
 		t.mu.Unlock()
+		if !early {
+			over = ctx.Done()
+		}
 		select {
 		case <-ended:
-		case <-ctx.Done():
+		case <-over:
 		}
 	}
 }
@@ -183,7 +179,11 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 	servers := t.session.servers
 	for _, s := range servers {
 		if s.isLate() && strings.HasPrefix(name, prefixed(s.Name, "")) {
-			return now, nil, &awayError{s.Name, name}
+			return now, nil, &refusal{
+				error: fmt.Errorf("proxy: %q was not called: the server %q is not there so far; its tools are listed when it is", name, s.Name),
+				told:  name + " was not called: its server is not there at the moment. Nothing has happened. Tell the user, or go on without it.",
+				by:    "proxy", later: true,
+			}
 		}
 	}
 	for _, c := range t.session.proxy.o.Lock.Changes(now.catalog) {
@@ -191,7 +191,7 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 			return now, nil, &pins.NotAcceptedError{Change: c}
 		}
 	}
-	return now, nil, &invalidError{fmt.Sprintf("unknown tool %q", name)}
+	return now, nil, invalid(fmt.Sprintf("unknown tool %q", name))
 }
 
 // known finds a tool that was listed, whatever the other servers do. Its own server is asked first if

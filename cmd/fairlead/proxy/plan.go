@@ -179,16 +179,23 @@ func (s *set) refusing() func(*middleware.Tool) error {
 	p := s.plan
 	now := p.proxy.o.Policy()
 	return func(t *middleware.Tool) error {
-		if !s.covers(t) {
-			return &refusedError{t, "the scopes of the caller's token do not cover it", "access"}
+		rule := now.Denied(t)
+		var why, by string
+		switch {
+		case !s.covers(t):
+			why, by = "the scopes of the caller's token do not cover it", "access"
+		case rule != nil:
+			why, by = cmp.Or(rule.Reason, "the policy denies it"), now.At(rule.Line)
+		case (p.proxy.o.ReadOnly || now.ReadOnly) && t.Safety() != annotation.Safe:
+			why, by = "only what reads may be called here", "read-only"
+		default:
+			return nil
 		}
-		if rule := now.Denied(t); rule != nil {
-			return &refusedError{t, cmp.Or(rule.Reason, "the policy denies it"), now.At(rule.Line)}
+		return &refusal{
+			error: fmt.Errorf("proxy: the call of %s was refused (%s): %s; do not call it again", t, by, why),
+			told:  fmt.Sprintf("%s was not called: %s. Do not call it again; tell the user.", t.ModelName(), why),
+			by:    by,
 		}
-		if (p.proxy.o.ReadOnly || now.ReadOnly) && t.Safety() != annotation.Safe {
-			return &refusedError{t, "only what reads may be called here", "read-only"}
-		}
-		return nil
 	}
 }
 

@@ -164,7 +164,10 @@ func (r *remote) answer(ctx context.Context, m *message, res *http.Response) err
 	case err == nil && r.take(m, all):
 		return nil
 	case res.StatusCode == http.StatusNotFound && r.session.value() != "":
-		r.over(errors.New("the server has ended the session (HTTP 404)"))
+		if r.end() {
+			r.stop()
+			go r.to.ended(errors.New("the server has ended the session (HTTP 404)"))
+		}
 		return errors.New("HTTP 404: the server has ended the session")
 	case res.StatusCode >= http.StatusBadRequest:
 		return fmt.Errorf("HTTP %s", res.Status)
@@ -223,24 +226,17 @@ func (r *remote) do(ctx context.Context, method string, m *message, last string)
 	return res, nil
 }
 
-func (r *remote) over(why error) {
+// end has nothing more sent, and reports whether it is the first to do so.
+func (r *remote) end() (first bool) {
 	r.mu.Lock()
-	twice := r.ended
-	r.ended = true
-	r.mu.Unlock()
-	if !twice {
-		r.stop()
-		go r.to.ended(why)
-	}
+	defer r.mu.Unlock()
+	first, r.ended = !r.ended, true
+	return first
 }
 
 // close ends the session by a DELETE.
 func (r *remote) close() {
-	r.mu.Lock()
-	twice := r.ended
-	r.ended = true
-	r.mu.Unlock()
-	if !twice && r.session.value() != "" {
+	if r.end() && r.session.value() != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), endPatience)
 		if res, err := r.do(ctx, http.MethodDelete, nil, ""); err == nil {
 			_ = res.Body.Close()

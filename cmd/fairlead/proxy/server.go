@@ -77,6 +77,27 @@ func (r *requests) take(id string) *request {
 	return taken
 }
 
+// await sends a request of ours, waits for its answer, and cancels it if ctx is done before.
+func (r *requests) await(ctx context.Context, one *request, send func() error, cancel func()) (*message, error) {
+	one.answer = make(chan answerOf, 1)
+	r.Store(one.id(), one)
+	if err := send(); err != nil {
+		r.take(one.id())
+		return nil, err
+	}
+	select {
+	case got := <-one.answer:
+		if got.err != nil {
+			return nil, got.err
+		}
+		return got.m, got.m.err()
+	case <-ctx.Done():
+		r.take(one.id())
+		cancel()
+		return nil, context.Cause(ctx)
+	}
+}
+
 func newServer(s Server, session *session) *server {
 	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(500*time.Millisecond), backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
@@ -141,23 +162,7 @@ func (s *server) exchange(ctx context.Context, l link, method string, params jso
 	if method == methodCallTool {
 		s.describe(trace.SpanFromContext(ctx), l, m)
 	}
-	r := &request{m, s, about, make(chan answerOf, 1)}
-	s.requests.Store(m.id(), r)
-	if err := l.send(ctx, m); err != nil {
-		s.requests.take(m.id())
-		return nil, err
-	}
-	select {
-	case got := <-r.answer:
-		if got.err != nil {
-			return nil, got.err
-		}
-		return got.m, got.m.err()
-	case <-ctx.Done():
-		s.requests.take(m.id())
-		s.cancel(ctx, l, m)
-		return nil, context.Cause(ctx)
-	}
+	return s.requests.await(ctx, &request{message: m, server: s, about: about}, func() error { return l.send(ctx, m) }, func() { s.cancel(ctx, l, m) })
 }
 
 // describe adds the details of the connection to the span of an attempt, by OpenTelemetry's conventions for MCP.

@@ -191,7 +191,7 @@ func (s *session) fromClient(m *message) {
 
 // stray refuses a message that no server may see.
 func (s *session) stray(m *message, why string) {
-	err := &invalidError{"proxy: " + why + "; the message was not sent on"}
+	err := invalid("proxy: " + why + "; the message was not sent on")
 	s.proxy.log.Warn("proxy: a message of the client's was refused", slog.String("method", safetext.Line(safetext.Cut(m.Method, 100))), slog.String("why", why))
 	if m.chained() == methodCallTool {
 		s.recordRefusal(s.ctx, m, textOf(m.Params, "name"), nil, err)

@@ -226,34 +226,22 @@ func (s *session) recordRefusal(ctx context.Context, m *message, name string, to
 	})).CallTool(ctx, middleware.Call{ID: m.id(), Scope: s.scope, Tool: tool})
 }
 
-// An invalidError ends a call that two readers could take for different ones, or that names no tool.
-type invalidError struct{ text string }
+// A refusal ends a call without a question to a person.
+type refusal struct {
+	error
 
-func (e *invalidError) RefusedBy() string { return "proxy" }
-func (e *invalidError) Error() string     { return e.text }
-
-func (e *invalidError) Unwrap() error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: e.text}
+	told  string // to the model
+	by    string // where it is decided
+	later bool   // the same call may be taken later
 }
 
-func (e *invalidError) NotSent() bool   { return true }
-func (e *invalidError) Permanent() bool { return true }
+func (e *refusal) Unwrap() error     { return e.error }
+func (e *refusal) ForModel() string  { return e.told }
+func (e *refusal) RefusedBy() string { return e.by }
+func (e *refusal) NotSent() bool     { return true }
+func (e *refusal) Permanent() bool   { return !e.later }
 
-// A refusedError ends a call without a question to a person.
-type refusedError struct {
-	tool *middleware.Tool
-	why  string
-	by   string // where it is decided
+// invalid refuses a call that two readers could take for different ones, or that names no tool.
+func invalid(text string) error {
+	return &refusal{error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}, by: "proxy"}
 }
-
-func (e *refusedError) Error() string {
-	return fmt.Sprintf("proxy: the call of %s was refused (%s): %s; do not call it again", e.tool, e.by, e.why)
-}
-
-func (e *refusedError) ForModel() string {
-	return fmt.Sprintf("%s was not called: %s. Do not call it again; tell the user.", e.tool.ModelName(), e.why)
-}
-
-func (e *refusedError) RefusedBy() string { return e.by }
-func (e *refusedError) NotSent() bool     { return true }
-func (e *refusedError) Permanent() bool   { return true }
