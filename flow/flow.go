@@ -262,15 +262,15 @@ func (tr *trace) walk() {
 	tr.s.place = tr.w.place
 }
 
-func (tr *trace) leaf(l leaf) {
-	kind := tr.p.kind(l.name)
-	if tr.p.moves && (l.name == "from" || l.name == "to") && strings.ContainsAny(l.value, "/.") {
+func (tr *trace) leaf(name, value string, isText bool) {
+	kind := tr.p.kind(name)
+	if tr.p.moves && (name == "from" || name == "to") && strings.ContainsAny(value, "/.") {
 		kind = Path
 	}
-	if l.text {
-		kind = kindOf(kind, l.value)
+	if isText {
+		kind = kindOf(kind, value)
 	}
-	if kind == Choice || l.value == "" || !tr.changes && kind != URL || len(tr.sources) >= maxSources {
+	if kind == Choice || value == "" || !tr.changes && kind != URL || len(tr.sources) >= maxSources {
 		return
 	}
 	if tr.leaves++; tr.leaves > maxLeaves {
@@ -280,15 +280,15 @@ func (tr *trace) leaf(l leaf) {
 		return
 	}
 	look := &tr.s.look
-	*look = lookup{s: tr.s, host: tr.host, server: tr.call.Tool.Server, kind: kind, raw: l.value, norm: tr.s.value.Set(l.value)}
+	*look = lookup{s: tr.s, host: tr.host, server: tr.call.Tool.Server, kind: kind, raw: value, norm: tr.s.value.Set(value)}
 	o := look.origin()
 	rule, note := tr.judge(kind, &o, look.norm)
-	if rule == "" && tr.sensitive(kind, &o, l.value) {
+	if rule == "" && tr.sensitive(kind, &o, value) {
 		rule, note = SensitiveOut, "sensitive, and the tool reaches the open world"
 	}
 	tr.raised = tr.raised || rule != ""
 	if tr.record {
-		tr.add(string(tr.w.place), l.value, kind, o, rule, note)
+		tr.add(string(tr.w.place), value, kind, o, rule, note)
 	}
 }
 
