@@ -2,6 +2,7 @@ package flow
 
 import (
 	"bytes"
+	"cmp"
 	"math/bits"
 	"slices"
 	"strings"
@@ -48,45 +49,41 @@ const (
 )
 
 func (l *lookup) origin() origin {
-	nowhere, n := origin{from: fromNowhere}, len(l.norm)
+	n := len(l.norm)
 	switch {
-	case n == 0:
-		return nowhere
-	case slices.ContainsFunc(l.s.user, l.said):
+	case n > 0 && slices.ContainsFunc(l.s.user, l.said):
 		return origin{from: fromUser}
-	case slices.ContainsFunc(l.host, l.said):
+	case n > 0 && slices.ContainsFunc(l.host, l.said):
 		return origin{from: fromHost}
 	case n < minValue:
-		return nowhere
+		return origin{from: fromNowhere}
 	}
 	l.s.settle()
-	o, ok := l.search(l.norm[:min(n, maxCompare)], "")
-	if !ok && n >= minInside {
+	o := l.search(l.norm[:min(n, maxCompare)], "")
+	if o.result == nil && n >= minInside {
 		l.s.backwards = folded.Backwards(l.s.backwards[:0], l.norm[max(0, n-maxCompare):])
-		o, ok = l.search(l.s.backwards, "written backwards")
+		o = l.search(l.s.backwards, "written backwards")
 	}
-	if !ok && n >= minPart && folded.Encoded(l.raw) {
-		o, ok = l.decoded()
+	if o.result == nil && n >= minPart && folded.Encoded(l.raw) {
+		o = l.decoded()
 	}
-	if !ok {
-		o, ok = l.split()
+	if o.result == nil {
+		o = l.split()
 	}
-	if !ok && n >= minPart && (l.kind == Text || l.kind == Command || n > 4*minPassage) {
-		o, ok = l.passage()
+	if o.result == nil && n >= minPart && (l.kind == Text || l.kind == Command || n > 4*minPassage) {
+		o = l.passage()
 	}
-	if !ok {
-		return nowhere
-	}
+	o.from = cmp.Or(o.from, fromNowhere)
 	return o
 }
 
-func (l *lookup) decoded() (found origin, ok bool) {
+func (l *lookup) decoded() (found origin) {
 	folded.Decode(l.raw, 2, func(part string, _ int) {
-		if norm := folded.New(part, false).Norm; !ok && len(norm) >= minPart {
-			found, ok = l.search(norm, "encoded")
+		if norm := folded.New(part, false).Norm; found.result == nil && len(norm) >= minPart {
+			found = l.search(norm, "encoded")
 		}
 	})
-	return found, ok
+	return found
 }
 
 // said reports whether a text has the value as whole words; an address may differ in case and blanks alone.
@@ -125,14 +122,13 @@ func squash(s string) string {
 }
 
 // search returns the first result that has a folded value: a trusted one, then a field that the server offers.
-func (l *lookup) search(norm []byte, how string) (origin, bool) {
+func (l *lookup) search(norm []byte, how string) (best origin) {
 	short := len(norm) < minInside || len(bytes.Trim(norm, "0123456789")) == 0
-	var best origin
 	for _, g := range l.s.groups {
 		for all := g.candidates(norm); all != 0; all &= all - 1 {
 			r := g.results[bits.TrailingZeros64(all)]
 			if l.s.budget -= len(r.text.Norm); l.s.budget < 0 {
-				return best, best.result != nil
+				return best
 			}
 			at := r.text.Find(norm, short, 0)
 			if at < 0 {
@@ -149,7 +145,7 @@ func (l *lookup) search(norm []byte, how string) (origin, bool) {
 				}
 			}
 			if r.trusted {
-				return o, true
+				return o
 			}
 			if best.result == nil {
 				best = o
@@ -158,37 +154,36 @@ func (l *lookup) search(norm []byte, how string) (origin, bool) {
 			}
 		}
 	}
-	return best, best.result != nil
+	return best
 }
 
 // split returns where the two parts of a value came from: of one result with both, otherwise of two, and then the
 // longer part counts. Two parts of a free text count only in one result.
-func (l *lookup) split() (found origin, ok bool) {
+func (l *lookup) split() (found origin) {
 	shortest, least := minPart, minSplit
 	if l.kind == Text {
 		shortest, least = 2*minPart, 2*minSplit
 	}
 	if len(l.norm) < least || len(l.norm) > 256 {
-		return origin{}, false
+		return origin{}
 	}
 	for cut := min(l.longest(), len(l.norm)-shortest); cut >= shortest; cut-- {
-		first, ok1 := l.search(l.norm[:cut], "in two parts")
-		if !ok1 || !first.result.text.Edge(first.at) {
+		first := l.search(l.norm[:cut], "in two parts")
+		if first.result == nil || !first.result.text.Edge(first.at) {
 			continue
 		}
-		second, ok2 := l.search(l.norm[cut:], "in two parts")
-		ok2 = ok2 && second.result.text.Edge(second.at+second.len)
+		second := l.search(l.norm[cut:], "in two parts")
 		switch {
-		case !ok2:
+		case second.result == nil || !second.result.text.Edge(second.at+second.len):
 		case first.result == second.result:
-			return first, true
+			return first
 		case found.result == nil && l.kind != Text:
 			if found = first; cut < len(l.norm)-cut {
 				found = second
 			}
 		}
 	}
-	return found, found.result != nil
+	return found
 }
 
 // longest returns the length of the longest beginning of the value that a result may have.
@@ -207,7 +202,7 @@ func (l *lookup) longest() int {
 }
 
 // passage returns where the first sentence or line of a longer text was copied from.
-func (l *lookup) passage() (origin, bool) {
+func (l *lookup) passage() origin {
 	for passage := range strings.FieldsFuncSeq(l.raw, func(r rune) bool { return strings.ContainsRune(".!?\n;,:|", r) }) {
 		if l.s.budget < 0 {
 			break
@@ -220,10 +215,10 @@ func (l *lookup) passage() (origin, bool) {
 		if slices.ContainsFunc(l.s.user, mine.said) {
 			continue
 		}
-		if o, ok := l.search(norm[:min(len(norm), maxCompare)], "in part"); ok {
+		if o := l.search(norm[:min(len(norm), maxCompare)], "in part"); o.result != nil {
 			o.whole = false
-			return o, true
+			return o
 		}
 	}
-	return origin{}, false
+	return origin{}
 }
