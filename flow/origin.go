@@ -64,8 +64,12 @@ func (l *lookup) origin() origin {
 		l.s.backwards = folded.Backwards(l.s.backwards[:0], l.norm[max(0, n-maxCompare):])
 		o = l.search(l.s.backwards, "written backwards")
 	}
-	if o.result == nil && n >= minPart && folded.Encoded(l.raw) {
-		o = l.decoded()
+	if o.result == nil && n >= minPart {
+		for _, part := range folded.Decode(l.raw, 2) {
+			if norm := folded.New(part.Text, false).Norm; o.result == nil && len(norm) >= minPart {
+				o = l.search(norm, "encoded")
+			}
+		}
 	}
 	if o.result == nil {
 		o = l.split()
@@ -75,15 +79,6 @@ func (l *lookup) origin() origin {
 	}
 	o.from = cmp.Or(o.from, fromNowhere)
 	return o
-}
-
-func (l *lookup) decoded() (found origin) {
-	folded.Decode(l.raw, 2, func(part string, _ int) {
-		if norm := folded.New(part, false).Norm; found.result == nil && len(norm) >= minPart {
-			found = l.search(norm, "encoded")
-		}
-	})
-	return found
 }
 
 // said reports whether a text has the value as whole words; an address may differ in case and blanks alone.

@@ -218,21 +218,19 @@ const ClaimKey = "io.modelcontextprotocol/trust-annotations"
 // Claim states on a result, or on a block of it, that its text is of strangers, or not for everybody. It returns
 // the Meta to keep. A claim that is there stays, and two false ones add nothing.
 func Claim(meta mcp.Meta, untrusted, sensitive bool) mcp.Meta {
-	out := maps.Clone(meta)
-	claim, _ := out[ClaimKey].(map[string]any)
-	claim = maps.Clone(claim)
-	for name, holds := range map[string]bool{"untrusted": untrusted, "sensitive": sensitive} {
-		if !holds {
-			continue
-		}
-		if claim == nil {
-			claim = make(map[string]any)
-		}
-		if out == nil {
-			out = make(mcp.Meta)
-		}
-		claim[name], out[ClaimKey] = true, claim
+	if !untrusted && !sensitive {
+		return maps.Clone(meta)
 	}
+	out, claim := make(mcp.Meta), make(map[string]any)
+	maps.Copy(out, meta)
+	before, _ := meta[ClaimKey].(map[string]any)
+	maps.Copy(claim, before)
+	for name, holds := range map[string]bool{"untrusted": untrusted, "sensitive": sensitive} {
+		if holds {
+			claim[name] = true
+		}
+	}
+	out[ClaimKey] = claim
 	return out
 }
 

@@ -72,12 +72,6 @@ func appendRune(dst []byte, r rune) (out []byte, joins bool) {
 		return dst, true
 	}
 	r = unicode.ToLower(r)
-	if r < utf8.RuneSelf {
-		if c := folded[r]; c != 0 {
-			return append(dst, c), true
-		}
-		return dst, false
-	}
 	if s, ok := lookAlikes[r]; ok {
 		return append(dst, s...), true
 	}
@@ -218,11 +212,11 @@ func New(raw string, deep bool) *Text {
 	t.Own = len(t.Norm)
 	if deep {
 		most := t.Own + maxDecoded
-		Decode(raw, 2, func(part string, at int) {
+		for _, part := range Decode(raw, 2) {
 			if len(t.Norm) < most {
-				t.fold(part, 0, at, math.MaxInt)
+				t.fold(part.Text, 0, part.at, math.MaxInt)
 			}
-		})
+		}
 	}
 	return t
 }
@@ -241,14 +235,14 @@ var encodes = func() (t [256]bool) {
 	return t
 }()
 
-// Decode yields what the words of a text are in clear, where they are encoded.
-func Decode(raw string, depth int, yield func(part string, at int)) {
-	found := func(part string, at int) {
-		yield(part, at)
-		if depth > 1 {
-			Decode(part, depth-1, func(deeper string, _ int) { yield(deeper, at) })
-		}
-	}
+// A Part is what an encoded word is in clear.
+type Part struct {
+	Text string
+	at   int // the word's place
+}
+
+// Decode returns what the words of a text are in clear, where they are encoded.
+func Decode(raw string, depth int) (parts []Part) {
 	for i := 0; i < len(raw); i++ {
 		if !encodes[raw[i]] {
 			continue
@@ -260,52 +254,36 @@ func Decode(raw string, depth int, yield func(part string, at int)) {
 			end++
 		}
 		if word := raw[i:end]; len(word) >= minEncoded && len(word) <= maxDecoded {
-			decodeWord(word, marked, func(part string) { found(part, i) })
+			for _, plain := range decodeWord(word, marked) {
+				parts = append(parts, Part{plain, i})
+				if depth > 1 {
+					for _, deeper := range Decode(plain, depth-1) {
+						parts = append(parts, Part{deeper.Text, i})
+					}
+				}
+			}
 		}
 		i = end
 	}
+	return parts
 }
 
-// decodeWord yields what one word is in clear. A word that is marked has percent signs or ampersands.
-func decodeWord(word string, marked bool, yield func(part string)) {
+// decodeWord returns what one word is in clear. A word that is marked has percent signs or ampersands.
+func decodeWord(word string, marked bool) (clear []string) {
 	if marked {
 		if plain, err := url.PathUnescape(word); err == nil && plain != word {
-			yield(plain)
+			clear = append(clear, plain)
 		}
 		if plain := html.UnescapeString(word); plain != word {
-			yield(plain)
+			clear = append(clear, plain)
 		}
 	}
 	if plain, ok := unhex(word); ok {
-		yield(plain)
+		clear = append(clear, plain)
 	} else if plain, ok := unbase64(word); ok {
-		yield(plain)
+		clear = append(clear, plain)
 	}
-}
-
-// Encoded reports whether a word has percent signs or ampersands, letters in both cases, or begins like
-// hexadecimal.
-func Encoded(raw string) bool {
-	if len(raw) < minEncoded {
-		return false
-	}
-	small, capital := false, false
-	for i := range len(raw) {
-		c := raw[i]
-		if c == '%' || c == '&' || '2' <= c && c <= '7' && (i == 0 || !encodes[raw[i-1]] || raw[i-1] == 'x') {
-			return true
-		}
-		if !encodes[c] {
-			small, capital = false, false
-			continue
-		}
-		small = small || 'a' <= c && c <= 'z'
-		capital = capital || 'A' <= c && c <= 'Z' && i > 0 && encodes[raw[i-1]]
-		if small && capital {
-			return true
-		}
-	}
-	return false
+	return clear
 }
 
 func unhex(word string) (string, bool) {
@@ -318,23 +296,13 @@ func unhex(word string) (string, bool) {
 	if len(word) < minEncoded || len(word)%2 != 0 || word[0] < '0' || word[0] > '7' {
 		return "", false
 	}
-	for i := range len(word) {
-		if c := folded[word[i]]; c == 0 || c > 'f' {
-			return "", false
-		}
-	}
 	plain, err := hex.DecodeString(word)
 	return string(plain), err == nil && readable(plain)
 }
 
 func unbase64(word string) (string, bool) {
-	if !mixed(word) {
-		return "", false
-	}
-	if word = strings.Trim(word, ".:;&#=@%"); !mixed(word) {
-		return "", false
-	}
-	if word = strings.TrimRight(word, "="); len(word) < minEncoded || len(word)%4 == 1 {
+	word = strings.Trim(word, ".:;&#=@%")
+	if len(word) < minEncoded || len(word)%4 == 1 || !mixed(word) {
 		return "", false
 	}
 	encoding := base64.RawStdEncoding
