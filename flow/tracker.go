@@ -43,7 +43,8 @@ const maxLost = 100_000
 func NewTracker(l Limits) *Tracker {
 	fault.RefuseNegative("flow: Limits", l)
 	t := &Tracker{limits: Limits{cmp.Or(l.Sessions, 1000), cmp.Or(l.Results, 256), cmp.Or(l.Bytes, 1<<20), cmp.Or(l.Total, 256<<20)}}
-	t.sessions, _ = simplelru.NewLRU[string, *session](t.limits.Sessions+1, nil) // its one error is a size of 0 or less
+	gone := func(_ string, s *session) { t.total -= s.counted }
+	t.sessions, _ = simplelru.NewLRU(t.limits.Sessions+1, gone) // its one error is a size of 0 or less
 	t.lost, _ = simplelru.NewLRU[string, struct{}](maxLost, nil)
 	return t
 }
@@ -77,10 +78,7 @@ func (t *Tracker) Result(session string, call middleware.Call, res *mcp.CallTool
 func (t *Tracker) End(session string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s, ok := t.sessions.Peek(session); ok {
-		t.total -= s.counted
-		t.sessions.Remove(session)
-	}
+	t.sessions.Remove(session)
 	t.lost.Remove(session)
 }
 
@@ -141,8 +139,7 @@ func (t *Tracker) count(name string, s *session, bytes int) {
 
 func (t *Tracker) shrink() {
 	for t.sessions.Len() > 1 && (t.sessions.Len() > t.limits.Sessions || t.total > t.limits.Total) {
-		name, s, _ := t.sessions.RemoveOldest()
-		t.total -= s.counted
+		name, _, _ := t.sessions.RemoveOldest()
 		if t.lost.Add(name, struct{}{}) {
 			t.lostMore = true
 		}

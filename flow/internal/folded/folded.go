@@ -29,13 +29,8 @@ const offsetEvery = 64
 
 // folded maps each ASCII letter and digit to its folded form, everything else to 0.
 var folded = func() (t [256]byte) {
-	for c := range t {
-		switch c := byte(c); {
-		case '0' <= c && c <= '9', 'a' <= c && c <= 'z':
-			t[c] = c
-		case 'A' <= c && c <= 'Z':
-			t[c] = c + 'a' - 'A'
-		}
+	for _, c := range []byte("0123456789abcdefghijklmnopqrstuvwxyz") {
+		t[c], t[unicode.ToUpper(rune(c))] = c, c
 	}
 	return t
 }()
@@ -44,14 +39,12 @@ var folded = func() (t [256]byte) {
 var lookAlikes = func() map[rune]string {
 	m := map[rune]string{'ß': "ss", 'æ': "ae", 'œ': "oe", 'ﬁ': "fi", 'ﬂ': "fl", 'ø': "o", 'đ': "d", 'ð': "d", 'þ': "th"}
 	for ascii, alike := range map[string]string{
-		"a": "àáâãäåāăąаαɑǎ", "b": "ЬƄьвß", "c": "çćĉċčсϲ", "d": "ďԁ", "e": "èéêëēĕėęěеёєε", "f": "ƒ", "g": "ĝğġģɡ",
+		"a": "àáâãäåāăąаαɑǎ", "b": "ЬƄьв", "c": "çćĉċčсϲ", "d": "ďԁ", "e": "èéêëēĕėęěеёєε", "f": "ƒ", "g": "ĝğġģɡ",
 		"h": "ĥħһн", "i": "ìíîïĩīĭįıіїιɩ", "j": "ĵјϳ", "k": "ķкκ", "l": "ĺļľŀłӏⅼ", "m": "мⅿ", "n": "ñńņňŉո", "o": "òóôõöōŏőоοσօ",
 		"p": "рρ", "q": "ԛ", "r": "ŕŗřг", "s": "śŝşšѕ", "t": "ţťŧтτ", "u": "ùúûüũūŭůűųυս", "v": "νѵ", "w": "ŵѡԝω", "x": "хχ", "y": "ýÿŷуγ", "z": "źżžᴢ",
 	} {
 		for _, r := range alike {
-			if r != 'ß' {
-				m[r] = ascii
-			}
+			m[r] = ascii
 		}
 	}
 	return m
@@ -325,15 +318,9 @@ func mixed(word string) bool {
 
 // readable reports whether decoded bytes are a text and not what chance makes of a word.
 func readable(plain []byte) bool {
-	if len(plain) < 4 || !utf8.Valid(plain) {
-		return false
-	}
-	for _, r := range string(plain) {
-		if r > unicode.MaxLatin1 && !unicode.IsLetter(r) || !unicode.IsPrint(r) && !unicode.IsSpace(r) {
-			return false
-		}
-	}
-	return true
+	return len(plain) >= 4 && utf8.Valid(plain) && !bytes.ContainsFunc(plain, func(r rune) bool {
+		return r > unicode.MaxLatin1 && !unicode.IsLetter(r) || !unicode.IsPrint(r) && !unicode.IsSpace(r)
+	})
 }
 
 // Backwards appends a folded text from its end to its beginning.
