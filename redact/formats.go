@@ -39,19 +39,14 @@ var public = regexp.MustCompile(`(?i)(?:commit|digest|etag|hash|(?:^|[ _.\-])id|
 
 // opaque reports whether letters and digits take turns in a long run, as in no word, date or version.
 func opaque(value string) bool {
-	length, turns := 0, 0
-	was := ' '
-	for _, c := range value {
-		switch {
-		case !unicode.IsLetter(c) && !unicode.IsDigit(c):
-			length, turns = 0, 0
-			was = c
-			continue
-		case length > 0 && unicode.IsDigit(c) != unicode.IsDigit(was):
-			turns++
+	for word := range strings.FieldsFuncSeq(value, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+		run, turns := []rune(word), 0
+		for i := 1; i < len(run); i++ {
+			if unicode.IsDigit(run[i]) != unicode.IsDigit(run[i-1]) {
+				turns++
+			}
 		}
-		was = c
-		if length++; length >= 8 && turns >= 2 {
+		if len(run) >= 8 && turns >= 2 {
 			return true
 		}
 	}
