@@ -97,28 +97,24 @@ func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, er
 			unite(capabilities, map[string]any{"tools": map[string]any{"listChanged": true}})
 			continue
 		}
-		var one struct {
-			ProtocolVersion string         `json:"protocolVersion"`
-			Capabilities    map[string]any `json:"capabilities"`
-			Instructions    string         `json:"instructions"`
-		}
+		var one map[string]any
 		if err := json.Unmarshal(raw, &one); err != nil {
 			return nil, err
 		}
-		var all map[string]any
-		_ = json.Unmarshal(raw, &all) // it could be read just now
 		if merged == nil {
-			merged = all
+			merged = one
 		}
-		intersect(merged, all)
-		unite(capabilities, one.Capabilities)
-		if one.Instructions != "" {
-			instructions = append(instructions, s.servers[i].Name+":\n"+one.Instructions)
+		intersect(merged, one)
+		offers, _ := one["capabilities"].(map[string]any)
+		unite(capabilities, offers)
+		if text := textOf(raw, "instructions"); text != "" {
+			instructions = append(instructions, s.servers[i].Name+":\n"+text)
 		}
-		if version == "" || one.ProtocolVersion < version {
-			version = one.ProtocolVersion
+		speaks := textOf(raw, "protocolVersion")
+		if version == "" || speaks < version {
+			version = speaks
 		}
-		s.servers[i].version.Store(one.ProtocolVersion)
+		s.servers[i].version.Store(speaks)
 	}
 	merged["capabilities"] = capabilities
 	merged["serverInfo"] = map[string]any{"name": "fairlead", "version": "0"}
