@@ -40,6 +40,7 @@ type finding struct {
 	effect effect
 	place  place
 	gives  gift
+	rests  string // the optional parameters on which it rests, "" if on none
 }
 
 // A place is where a word was, for the evidence.

@@ -65,6 +65,7 @@ var freshIndex = sync.OnceValue(func() map[string]keeping {
 
 // A look is what the words of a text imply.
 type look struct {
+	place place
 	words [16]string // the first one of each keeping
 	last  string     // the last word
 	all   keeping    // of all the words
@@ -104,7 +105,7 @@ func (l *look) read(description string) {
 
 // freshness returns how long the result of a read stays true ("" if unknown), whether it is a secret, and why.
 func freshness(def *mcp.Tool, words []word) (says annotation.Freshness, secret bool, why finding) {
-	var name, first, rest, parameters look
+	name, first, rest, parameters := look{place: inName}, look{place: inDescription}, look{place: inDescription}, look{place: inSchema}
 	for i := range words {
 		name.add(words[i].base)
 	}
@@ -126,13 +127,7 @@ func freshness(def *mcp.Tool, words []word) (says annotation.Freshness, secret b
 		if l.all&k == 0 {
 			return false
 		}
-		why = finding{place: inDescription, word: strings.ToLower(l.words[bits.TrailingZeros16(uint16(l.all&k))])}
-		switch l {
-		case &name:
-			why.place = inName
-		case &parameters:
-			why.place = inSchema
-		}
+		why = finding{place: l.place, word: strings.ToLower(l.words[bits.TrailingZeros16(uint16(l.all&k))])}
 		return true
 	}
 	defined := name.head&fixed != 0

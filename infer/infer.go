@@ -175,7 +175,7 @@ func (t *tool) annotate(def *mcp.Tool, name []word) annotation.Annotations {
 	if f.effect == leaves || f.gives != "" {
 		a.RequiresConfirmation = annotation.Yes
 		say(annotation.RequiresConfirmation, "yes", f)
-		a.Evidence[len(a.Evidence)-1].Given = t.rests
+		a.Evidence[len(a.Evidence)-1].Given = f.rests
 		if f.gives != "" {
 			a.Evidence[len(a.Evidence)-1].Place += " and " + string(f.gives)
 		}

@@ -10,7 +10,6 @@ type tool struct {
 	title string
 	so    finding // what the rules before found
 	rule  string  // the rule that found it, "" before one did
-	rests string  // the optional parameters on which that rests, "" if on none
 }
 
 // A kind is when the finding of a rule counts.
@@ -28,9 +27,6 @@ type rule struct {
 	name string
 	find func(t *tool) finding
 }
-
-// written is the name of the rule that looks at parameters for people.
-const written = "people who are written to"
 
 var rules = [...]rule{
 	{leading, "several things", (*tool).several},
@@ -82,7 +78,13 @@ var rules = [...]rule{
 	}},
 	{raise, "a parameter of a write", func(t *tool) finding { return t.c.tried.when(t.reads()) }},
 	{raise, "a body of a write", func(t *tool) finding { return t.c.body.when(t.reads() && !t.v.firm) }},
-	{raise, written, func(t *tool) finding { return t.c.people.when(t.so.effect.writes()) }},
+	{raise, "people who are written to", func(t *tool) finding {
+		f := t.c.people
+		if t.so.gives == "" {
+			f.rests = t.c.optional // without them the call does what was found before
+		}
+		return f.when(t.so.effect.writes())
+	}},
 	{raise, "a protection overridden", func(t *tool) finding { return t.c.forced.when(t.so.effect.writes()) }},
 
 	{doubt, "another language", func(t *tool) finding { return finding{place: notUnderstood}.when(t.r.strange) }},
@@ -115,10 +117,6 @@ func (t *tool) decide() {
 			counts = t.reads() && f.place != ""
 		}
 		if counts {
-			t.rests = ""
-			if rules[i].name == written && t.so.gives == "" {
-				t.rests = t.c.optional // without them the call does what was found before
-			}
 			t.so, t.rule = f, rules[i].name
 		}
 	}
