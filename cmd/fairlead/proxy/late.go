@@ -87,10 +87,7 @@ func (s *session) greetings(ctx context.Context, m *message) ([]json.RawMessage,
 			}
 		})
 	}
-	all := make([]greeting, len(s.servers))
-	for i := range all {
-		all[i] = greeting{of: i, err: errLate}
-	}
+	all := slices.Repeat([]greeting{{err: errLate}}, len(s.servers))
 	patience := time.After(s.proxy.late)
 	heard, late := false, false
 	for open := len(all); open > 0 && !(heard && late); {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -88,8 +89,7 @@ func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	var merged map[string]any
-	capabilities := make(map[string]any)
+	merged, capabilities := make(map[string]any), make(map[string]any)
 	var instructions []string
 	version := ""
 	for i, raw := range results {
@@ -101,8 +101,8 @@ func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, er
 		if err := json.Unmarshal(raw, &one); err != nil {
 			return nil, err
 		}
-		if merged == nil {
-			merged = one
+		if len(merged) == 0 {
+			maps.Copy(merged, one)
 		}
 		intersect(merged, one)
 		offers, _ := one["capabilities"].(map[string]any)
