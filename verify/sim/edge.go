@@ -253,8 +253,8 @@ func (w *edges) rest() {
 	w.quiet = true
 	w.mu.Unlock()
 	for _, b := range w.servers {
-		for i := range toolSpecs {
-			b.change(toolSpecs[i].name, 1, true)
+		for _, t := range toolSpecs {
+			b.change(t.name, 1, true)
 		}
 	}
 	time.Sleep(time.Minute)

@@ -42,8 +42,8 @@ func (w *edges) build(t *testing.T) {
 		} else if r.IntN(6) == 0 {
 			b.muteAt = span(r, time.Second, edgeLength)
 		}
-		for i := range toolSpecs {
-			b.history[toolSpecs[i].name] = []revised{{revision: 1}}
+		for _, t := range toolSpecs {
+			b.history[t.name] = []revised{{revision: 1}}
 		}
 		w.servers = append(w.servers, b)
 		w.say(b.name, "is a server", fmt.Sprintf("that takes %s; lax:%t http:%t leads:%t", b.reader.name, b.lax, b.http, b.leads && b.http))
@@ -116,10 +116,7 @@ var accepted = sync.OnceValue(func() *pins.Lock {
 	tools.Trust(trusty)
 	unused := middleware.ToolCallerFunc(nil)
 	for _, server := range []string{trusty, liar} {
-		var first []*mcp.Tool
-		for i := range toolSpecs {
-			first = append(first, definition(server, toolSpecs[i].name, 1))
-		}
+		first := definitions(server, func(*toolSpec) int { return 1 })
 		if err := tools.AddTools(server, unused, first...); err != nil {
 			panic(err)
 		}
@@ -169,9 +166,9 @@ func (w *edges) buildServer(t *testing.T) {
 	b, std := w.servers[0], w.standard()
 	server := mcp.NewServer(&mcp.Implementation{Name: b.name, Version: "1"}, nil)
 	scope := func(req *mcp.CallToolRequest) string { return req.Session.InitializeParams().ClientInfo.Name }
-	for i := range toolSpecs {
-		def := definition(b.name, toolSpecs[i].name, 1)
-		tool := testtool.Of(b.name, def, toolSpecs[i].honest.Annotations())
+	for _, t := range toolSpecs {
+		def := t.definition(b.name, 1)
+		tool := testtool.Of(b.name, def, t.honest.Annotations())
 		server.AddTool(def, serve.ToolHandler(tool, std.Then, scope, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			l := &link{client: scope(req)}
 			d := &delivery{server: b.name, client: l.client, tool: req.Params.Name, arguments: compact(req.Params.Arguments)}

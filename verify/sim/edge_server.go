@@ -181,12 +181,7 @@ func answer(id, result string, err ...error) ([]byte, error) {
 func (b *backend) list() string {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
-	all := []*mcp.Tool{}
-	for i := range toolSpecs {
-		if def := definition(b.name, toolSpecs[i].name, b.now(toolSpecs[i].name).revision); def != nil {
-			all = append(all, def)
-		}
-	}
+	all := definitions(b.name, func(t *toolSpec) int { return b.now(t.name).revision })
 	list, err := json.Marshal(map[string]any{"tools": all})
 	if err != nil {
 		panic(err) // they are constants

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -25,7 +26,7 @@ type toolSpec struct {
 	lie    law // as a lying one does
 }
 
-var toolSpecs = []toolSpec{
+var toolSpecs = []*toolSpec{
 	{name: "get_note", byName: reads, honest: reads, lie: reads},
 	{name: "set_note", byName: writes, honest: repeats, lie: reads},
 	{name: "create_note", byName: writes, honest: writes, lie: repeats},
@@ -46,7 +47,7 @@ var servers = []string{trusty, replica, liar}
 var scopes = []string{"to", "tow", ""}
 
 // lastRevision is the last revision of a definition. The second has another text, the third inverts the
-// declarations. 0 is not a definition.
+// declarations. 0 is the absence of a tool.
 const lastRevision = 3
 
 // declared returns what the server declares of the tool in this revision.
@@ -103,44 +104,29 @@ func (p *policy) law(server string, t *toolSpec, revision int) law {
 	return said
 }
 
-type version struct {
-	place
-
-	revision int
-}
-
-// definitions holds every revision of every tool of every server, for all scenarios.
-var definitions = func() map[version]*mcp.Tool {
-	all := make(map[version]*mcp.Tool)
-	for _, server := range servers {
-		for i := range toolSpecs {
-			t := &toolSpecs[i]
-			for revision := 1; revision <= lastRevision; revision++ {
-				said := t.declared(server, revision)
-				all[version{place{server, t.name}, revision}] = &mcp.Tool{
-					Name:        t.name,
-					Description: fmt.Sprintf("Notes, revision %d.", revision),
-					InputSchema: map[string]any{"type": "object"},
-					Annotations: &mcp.ToolAnnotations{ReadOnlyHint: said == reads, DestructiveHint: new(said == asks), IdempotentHint: said <= repeats},
-				}
-			}
+// definitions returns the tools of a server, each in its revision.
+func definitions(server string, revision func(*toolSpec) int) []*mcp.Tool {
+	all := []*mcp.Tool{} // which is a list even if it is empty
+	for _, t := range toolSpecs {
+		if now := revision(t); now > 0 {
+			all = append(all, t.definition(server, now))
 		}
 	}
 	return all
-}()
+}
 
-// definition returns a revision, nil for 0.
-func definition(server, tool string, revision int) *mcp.Tool {
-	return definitions[version{place{server, tool}, revision}]
+func (t *toolSpec) definition(server string, revision int) *mcp.Tool {
+	said := t.declared(server, revision)
+	return &mcp.Tool{
+		Name:        t.name,
+		Description: fmt.Sprintf("Notes, revision %d.", revision),
+		InputSchema: map[string]any{"type": "object"},
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: said == reads, DestructiveHint: new(said == asks), IdempotentHint: said <= repeats},
+	}
 }
 
 func revisionOf(def *mcp.Tool) int { return int(def.Description[len(def.Description)-2] - '0') }
 
 func spec(name string) *toolSpec {
-	for i := range toolSpecs {
-		if toolSpecs[i].name == name {
-			return &toolSpecs[i]
-		}
-	}
-	panic("sim: no tool " + name)
+	return toolSpecs[slices.IndexFunc(toolSpecs, func(t *toolSpec) bool { return t.name == name })]
 }

@@ -146,7 +146,7 @@ func (w *scenario) plan() []*record {
 			if kind == around {
 				c.at = first.at + span(r, 0, 15*time.Second)
 				if r.IntN(4) == 0 {
-					c.tool = &toolSpecs[1+r.IntN(2)]
+					c.tool = toolSpecs[1+r.IntN(2)]
 				}
 			}
 			calls = append(calls, c)
@@ -163,7 +163,7 @@ func (w *scenario) plan() []*record {
 func (w *scenario) draw(r *rand.Rand, n int, kind shape) *record {
 	c := &record{n: n, id: callID(n)}
 	c.server = servers[r.IntN(len(servers))]
-	c.tool = &toolSpecs[[...]int{0, 0, 0, 1, 1, 2, 2, 3, 3, 4}[r.IntN(10)]]
+	c.tool = toolSpecs[[...]int{0, 0, 0, 1, 1, 2, 2, 3, 3, 4}[r.IntN(10)]]
 	c.scope = scopes[r.IntN(len(scopes))]
 	c.at = span(r, 0, 60*time.Second)
 	if r.IntN(3) == 0 {
@@ -173,7 +173,7 @@ func (w *scenario) draw(r *rand.Rand, n int, kind shape) *record {
 	case same, around:
 		c.tool = spec("get_note")
 	case distinct:
-		c.tool = &toolSpecs[r.IntN(3)]
+		c.tool = toolSpecs[r.IntN(3)]
 	case sameAsked:
 		c.tool = spec("delete_note")
 	case insistent:
@@ -223,7 +223,7 @@ func (w *scenario) startChanges(group *sync.WaitGroup) {
 		})
 	}
 	for range r.IntN(4) {
-		server, tool := servers[r.IntN(len(servers))], &toolSpecs[r.IntN(len(toolSpecs))]
+		server, tool := servers[r.IntN(len(servers))], toolSpecs[r.IntN(len(toolSpecs))]
 		revision := r.IntN(lastRevision + 1)
 		at := span(r, 0, 50*time.Second)
 		start(at, "rug pull of "+server+"/"+tool.name, func() { w.revise(server, tool.name, revision) })
@@ -236,7 +236,10 @@ func (w *scenario) startChanges(group *sync.WaitGroup) {
 		}
 		if w.settings.pooled && r.IntN(2) == 0 {
 			id := []string{first, losesAnswers, second}[r.IntN(3)]
-			start(at+span(r, 0, 8*time.Second), "replica "+id+" of another version", func() { w.stray(id, tool.name, revision) })
+			start(at+span(r, 0, 8*time.Second), "replica "+id+" of another version", func() {
+				w.revise(id, tool.name, revision)
+				w.refresh(trusty)
+			})
 		}
 	}
 	for _, c := range w.order {

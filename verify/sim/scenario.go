@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"sync"
 	"testing"
@@ -35,8 +36,7 @@ type scenario struct {
 	// The journal's mutex guards what follows, and the records.
 	epilogue    bool
 	policy      policy
-	revision    map[place]int // what each server declares now
-	strays      map[place]int // what a replica declares instead, by replica
+	declared    map[place]int // the revisions of servers, and of replicas that have others; 1 unless there
 	listed      map[place]int // the revision last listed, of servers and replicas
 	pinned      map[place]pin // the accepted definitions, with a lock
 	standing    []standing
@@ -67,9 +67,8 @@ func Run(t *testing.T, seed uint64) Outcome {
 	w := &scenario{
 		journal:     journal{seed: seed},
 		policy:      policy{trusted: map[string]bool{trusty: true}, word: map[place]law{}, idempotent: map[place]bool{}},
-		revision:    make(map[place]int),
+		declared:    make(map[place]int),
 		calls:       make(map[string]*record),
-		strays:      make(map[place]int),
 		listed:      make(map[place]int),
 		pinned:      make(map[place]pin),
 		approvals:   approvals.NewMemory(),
@@ -116,11 +115,6 @@ func (w *scenario) enlist(r *record) {
 }
 
 func (w *scenario) build(t *testing.T) {
-	for _, server := range servers {
-		for i := range toolSpecs {
-			w.revision[place{server, toolSpecs[i].name}] = 1
-		}
-	}
 	w.tools = catalog.New(w.catalogOptions())
 	for _, server := range servers {
 		if err := w.tools.Add(t.Context(), server, &session{w, server, ""}); err != nil {
@@ -143,18 +137,11 @@ func (w *scenario) build(t *testing.T) {
 	w.assemble(t)
 }
 
+// revise changes what a server declares, or one of its replicas.
 func (w *scenario) revise(server, tool string, revision int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.revision[place{server, tool}] = revision
-}
-
-// stray changes what a replica declares, and lists it again.
-func (w *scenario) stray(id, tool string, revision int) {
-	w.mu.Lock()
-	w.strays[place{id, tool}] = revision
-	w.mu.Unlock()
-	w.refresh(trusty)
+	w.declared[place{server, tool}] = revision
 }
 
 // swap changes the host's policy, in the scenario and in the catalog at once.
@@ -175,7 +162,7 @@ func (w *scenario) override(server, tool string, l law, a annotation.Annotations
 func (w *scenario) close() {
 	w.mu.Lock()
 	w.epilogue = true
-	clear(w.strays)
+	maps.DeleteFunc(w.declared, func(at place, _ int) bool { return weights[at.server] > 0 })
 	w.mu.Unlock()
 	for _, server := range servers {
 		w.refresh(server)

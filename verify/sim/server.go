@@ -24,19 +24,16 @@ type session struct {
 func (s *session) ListTools(context.Context, *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	var all []*mcp.Tool
-	for i := range toolSpecs {
-		tool := toolSpecs[i].name
-		revision := s.w.revision[place{s.name, tool}]
-		if stray, ok := s.w.strays[place{s.replica, tool}]; ok {
-			revision = stray
+	return &mcp.ListToolsResult{Tools: definitions(s.name, func(t *toolSpec) int {
+		revision := 1
+		for _, at := range []place{{s.name, t.name}, {s.replica, t.name}} {
+			if now, ok := s.w.declared[at]; ok {
+				revision = now
+			}
 		}
-		s.w.listed[place{s.name + s.replica, tool}] = revision
-		if def := definition(s.name, tool, revision); def != nil {
-			all = append(all, def)
-		}
-	}
-	return &mcp.ListToolsResult{Tools: all}, nil
+		s.w.listed[place{s.name + s.replica, t.name}] = revision
+		return revision
+	})}, nil
 }
 
 type fault string

@@ -217,9 +217,9 @@ func (w *scenario) accept() {
 		w.badf("harness", "the lock", "%v", err)
 	}
 	for _, server := range servers {
-		for i := range toolSpecs {
-			at := place{server, toolSpecs[i].name}
-			w.pinned[at] = pin{w.listed[at], w.policy.law(server, &toolSpecs[i], w.listed[at])}
+		for _, t := range toolSpecs {
+			at := place{server, t.name}
+			w.pinned[at] = pin{w.listed[at], w.policy.law(server, t, w.listed[at])}
 		}
 	}
 }
