@@ -44,8 +44,26 @@ func (w *edges) confirmer() hitl.Confirmer {
 
 var edgeManners = []manner{denies, silent, late, closes, leaves, approves, approves, approves, approves, approves, approves, approves}
 
-// asked draws how the person answers a question, and when.
-func (w *edges) asked(shown *approved) (how manner, wait time.Duration) {
+// decide shows the person a question, and returns the answer: silent if the context ends before it, unless the
+// person does not heed that. An approval counts if it is in time.
+func (w *edges) decide(ctx context.Context, shown *approved) manner {
+	how, wait := w.drawAnswer(shown)
+	if how == late {
+		ctx = w.ctx
+	}
+	if how == silent || world.Wait(ctx, wait) != nil {
+		return silent
+	}
+	if how == approves {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.say("person", "approves", shown.String())
+		w.approvals = append(w.approvals, shown)
+	}
+	return how
+}
+
+func (w *edges) drawAnswer(shown *approved) (how manner, wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	dice := w.dice(forEdges, 2, uint64(w.numberIn(shown.arguments)))
@@ -66,30 +84,15 @@ func (w *edges) asked(shown *approved) (how manner, wait time.Duration) {
 	return how, wait
 }
 
-func (w *edges) approve(shown *approved) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.say("person", "approves", shown.String())
-	w.approvals = append(w.approvals, shown)
-}
-
 func (w *edges) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
 	shown := &approved{server: request.Tool.Server, tool: request.Tool.Name(), arguments: compact(request.Arguments), revision: revisionOf(request.Tool.Definition)}
-	how, wait := w.asked(shown)
-	switch how {
+	switch w.decide(ctx, shown) {
 	case denies, closes:
-		return hitl.Decision{Reason: "not today"}, world.Wait(ctx, wait)
+		return hitl.Decision{Reason: "not today"}, nil
 	case silent, leaves:
 		<-ctx.Done()
 		return hitl.Decision{}, ctx.Err()
-	case late: // and does not heed the end of the question
-		time.Sleep(time.Hour)
-		return hitl.Decision{Verdict: hitl.Approved, By: "sim"}, nil
 	}
-	if err := world.Wait(ctx, wait); err != nil {
-		return hitl.Decision{}, err
-	}
-	w.approve(shown)
 	return hitl.Decision{Verdict: hitl.Approved, By: "sim"}, nil
 }
 
@@ -110,12 +113,9 @@ func (p *peer) fill(form json.RawMessage) string {
 		p.w.badf("harness", p.w.asks[0], "%s cannot read the form %s", p.name, form)
 		return ""
 	}
-	shown := shownAs(m[1], m[2], m[3], m[4])
-	how, wait := p.w.asked(shown)
-	if how == silent || world.Wait(p.w.ctx, wait) != nil {
+	switch p.w.decide(p.w.ctx, shownAs(m[1], m[2], m[3], m[4])) {
+	case silent:
 		return ""
-	}
-	switch how {
 	case denies:
 		return `{"action":"accept","content":{"decision":"deny"}}`
 	case closes:
@@ -125,8 +125,6 @@ func (p *peer) fill(form json.RawMessage) string {
 			return ""
 		}
 		p.quit()
-	case approves:
-		p.w.approve(shown)
 	}
 	return `{"action":"accept","content":{"decision":"allow"}}`
 }
@@ -164,16 +162,12 @@ func (b *browser) decides(id string) {
 		return // it is over already
 	}
 	shown := shownAs(m[1], m[2], m[3], m[5])
-	how, wait := b.w.asked(shown)
-	if how == silent || how == leaves || world.Wait(b.w.ctx, wait) != nil {
-		return
-	}
 	press := "approve"
-	switch how {
+	switch b.w.decide(b.w.ctx, shown) {
+	case silent, leaves:
+		return
 	case denies, closes:
 		press = "deny"
-	case approves:
-		b.w.approve(shown)
 	}
 	if res := b.opens(path+"/decision", url.Values{"decision": {press}, "digest": {m[4]}}.Encode()); res.Code != http.StatusSeeOther {
 		b.w.mu.Lock()
