@@ -54,17 +54,21 @@ func serverCommand() *exec.Cmd {
 	return cmd
 }
 
+// pipes starts a process, and returns the streams to it and from it.
+func pipes(cmd *exec.Cmd) (in io.WriteCloser, out io.Reader, err error) {
+	if in, err = cmd.StdinPipe(); err != nil {
+		return nil, nil, err
+	}
+	if out, err = cmd.StdoutPipe(); err != nil {
+		return nil, nil, err
+	}
+	return in, out, cmd.Start()
+}
+
 // between copies lines between a client and the server, and calls look with each.
 func between(look func(line []byte) error) error {
 	server := serverCommand()
-	in, err := server.StdinPipe()
-	if err != nil {
-		return err
-	}
-	out, err := server.StdoutPipe()
-	if err == nil {
-		err = server.Start()
-	}
+	in, out, err := pipes(server)
 	if err != nil {
 		return err
 	}
@@ -126,21 +130,13 @@ type lineClient struct {
 }
 
 func newLineClient(cmd *exec.Cmd, size int) (*lineClient, error) {
-	c := &lineClient{cmd: cmd, bytes: size}
 	cmd.Env = append(append(os.Environ(), cmd.Env...), sizeKey+"="+strconv.Itoa(size))
 	cmd.Stderr = os.Stderr
-	var err error
-	if c.in, err = cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
+	in, out, err := pipes(cmd)
 	if err != nil {
 		return nil, err
 	}
-	c.out = bufio.NewReaderSize(out, 1<<20)
+	c := &lineClient{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20), bytes: size}
 	hello := `{"protocolVersion":"` + legacy + `","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`
 	if err := errors.Join(c.send("initialize", hello), c.receive(1)); err != nil {
 		return nil, err
@@ -217,30 +213,26 @@ func results(name string, size, atOnce int) benchmark {
 			c.goals["envelope"] = 0.4
 		}
 		p.batch, p.rounds = 30*p.batch, p.rounds/3+1
-		commands := map[string]*exec.Cmd{}
-		for _, way := range []string{"fairlead", "copy", "envelope", "pass_through"} {
-			commands[way] = exec.Command(os.Args[0])
-			commands[way].Env = []string{childKey + "=" + way}
-		}
-		if script, err := nodeProxy(); err == nil {
-			commands["node"] = exec.Command("node", script, os.Args[0])
-			commands["node"].Env = []string{childKey + "=server", "NODE_NO_WARNINGS=1"} // of 64 calls that wait for a pipe
+		ways := []string{"fairlead", "copy", "envelope", "pass_through"}
+		script, err := nodeProxy()
+		if err == nil {
+			ways = append(ways, "node")
 		} else {
 			fmt.Fprintln(os.Stderr, "bench: without Node:", err)
-			delete(c.goals, "node")
 		}
-		for way, cmd := range commands {
+		for _, way := range ways {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = []string{childKey + "=" + way}
+			if way == "node" {
+				cmd = exec.Command("node", script, os.Args[0])
+				cmd.Env = []string{childKey + "=server", "NODE_NO_WARNINGS=1"} // of 64 calls that wait for a pipe
+			}
 			client, err := newLineClient(cmd, size)
 			if err != nil {
 				return row{}, fmt.Errorf("%s: %s: %w", name, way, err)
 			}
 			defer client.close()
-			s := subject{name: way, run: func(n int) error { return client.calls(n, atOnce) }, cpu: client.cpu}
-			if way == "fairlead" {
-				c.ours, c.cpu = s.run, s.cpu
-				continue
-			}
-			c.peers = append(c.peers, s)
+			c.ways = append(c.ways, subject{name: way, run: func(n int) error { return client.calls(n, atOnce) }, cpu: client.cpu})
 		}
 		return play(c, p)
 	}}

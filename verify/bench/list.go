@@ -49,18 +49,14 @@ func contestOf(name string) contest {
 		if c.name != name {
 			continue
 		}
-		made := contest{name: name, ours: c.work(c.ours), allocs: c.allocs, goals: map[string]float64{}}
-		if c.alone {
-			return made
+		made := contest{
+			name: name, ways: []subject{{name: "ours", run: c.work(c.ours)}},
+			goals: map[string]float64{"naive": c.naive, "failsafe": c.failsafe}, allocs: c.allocs,
 		}
-		made.peers = []subject{
-			{name: "naive", run: c.work(func(s *server) middleware.ToolCaller { return newNaive(s, c.limit) })},
-			{name: "failsafe", run: c.work(func(s *server) middleware.ToolCaller { return newResilient(s, c.limit) })},
-		}
-		for peer, least := range map[string]float64{"naive": c.naive, "failsafe": c.failsafe} {
-			if least > 0 {
-				made.goals[peer] = least
-			}
+		if !c.alone {
+			made.ways = append(made.ways,
+				subject{name: "naive", run: c.work(func(s *server) middleware.ToolCaller { return newNaive(s, c.limit) })},
+				subject{name: "failsafe", run: c.work(func(s *server) middleware.ToolCaller { return newResilient(s, c.limit) })})
 		}
 		return made
 	}

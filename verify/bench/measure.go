@@ -20,10 +20,8 @@ type subject struct {
 // A contest lets our way and those of the peers do the same work by turns.
 type contest struct {
 	name   string
-	ours   func(n int) error
-	cpu    func() time.Duration // as that of a subject
-	peers  []subject
-	goals  map[string]float64 // the least ratio, by peer
+	ways   []subject          // ours first
+	goals  map[string]float64 // the least ratio, by peer; 0 for none
 	allocs float64            // the most allocations of ours; infinite for any
 }
 
@@ -47,34 +45,33 @@ type row struct {
 // play measures a contest. The ways take turns within each round, and the ratio is the median over
 // the rounds, so that other load on the machine weighs on all alike.
 func play(c contest, p pace) (row, error) {
-	all := append([]subject{{"ours", c.ours, c.cpu}}, c.peers...)
-	counts := make([]int, len(all))
+	counts := make([]int, len(c.ways))
 	r := row{Name: c.name, Ratio: map[string]float64{}, PeerAllocs: map[string]float64{}, Met: true}
-	for i, s := range all {
+	for i, s := range c.ways {
 		n, err := calibrate(s, p.batch)
 		if err != nil {
 			return r, fmt.Errorf("%s: %s: %w", c.name, s.name, err)
 		}
 		counts[i] = n
 	}
-	ratios := make([][]float64, len(all))
+	ratios := make([][]float64, len(c.ways))
 	cost := make([]float64, 0, p.rounds)
 	for round := range p.rounds {
-		took := make([]float64, len(all))
-		for turn := range all {
-			i := (turn + round) % len(all)
-			spent, err := all[i].spend(counts[i])
+		took := make([]float64, len(c.ways))
+		for turn := range c.ways {
+			i := (turn + round) % len(c.ways)
+			spent, err := c.ways[i].spend(counts[i])
 			if err != nil {
-				return r, fmt.Errorf("%s: %s: %w", c.name, all[i].name, err)
+				return r, fmt.Errorf("%s: %s: %w", c.name, c.ways[i].name, err)
 			}
 			took[i] = float64(spent) / float64(counts[i])
 		}
-		for i := range all {
+		for i := range c.ways {
 			ratios[i] = append(ratios[i], took[i]/took[0])
 		}
 		cost = append(cost, took[0])
 	}
-	for i, s := range all {
+	for i, s := range c.ways {
 		allocs, err := s.allocs(counts[i])
 		if err != nil {
 			return r, fmt.Errorf("%s: %s: %w", c.name, s.name, err)
@@ -92,17 +89,15 @@ func play(c contest, p pace) (row, error) {
 
 func (r *row) judge(c contest) {
 	var goals []string
-	for _, peer := range c.peers {
-		if least, ok := c.goals[peer.name]; ok {
+	for _, peer := range c.ways[1:] {
+		if least := c.goals[peer.name]; least > 0 {
 			goals = append(goals, fmt.Sprintf("≥ %g× %s", least, peer.name))
 			r.Met = r.Met && r.Ratio[peer.name] >= least
 		}
 	}
 	if !math.IsInf(c.allocs, 1) {
 		goals = append(goals, fmt.Sprintf("≤ %g allocs", c.allocs))
-		if r.Allocs > c.allocs {
-			r.Met = false
-		}
+		r.Met = r.Met && r.Allocs <= c.allocs
 	}
 	r.Goal = strings.Join(goals, ", ")
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -440,5 +439,3 @@ func (b *backend) leave() {
 		_ = l.Close()
 	}
 }
-
-var _ io.ReadWriteCloser = (*wire)(nil)
