@@ -42,7 +42,6 @@ type Replica struct {
 	Number int       // of this one
 	Begin  time.Time // when all replicas begin
 
-	tools  world.Items
 	caller middleware.ToolCaller
 	mu     sync.Mutex
 	out    *json.Encoder
@@ -98,7 +97,6 @@ func (r *Replica) run(ctx context.Context) error {
 		return err
 	}
 	defer store.Close()
-	r.tools = world.NewItems()
 	server, err := remote(r.Server)
 	if err != nil {
 		return err
@@ -133,7 +131,7 @@ func (r *Replica) ask(ctx context.Context, store *redis.Store, server middleware
 	caller := chain.Standard{Confirm: hitl.New(in, hitl.Options{Store: store.Approvals(), Timeout: 5 * time.Minute})}.
 		Then(world.Guard(server))
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		e, said := r.tools.Call(ctx, caller, lines.Text(), "delete", lines.Text(), "", time.Hour), "done"
+		e, said := world.CallItem(ctx, caller, lines.Text(), "delete", lines.Text(), "", time.Hour), "done"
 		if e.Denied {
 			said = "denied"
 		}
@@ -210,7 +208,7 @@ func (r *Replica) call(ctx context.Context, id, tool, item string) {
 	if tool == "put" || tool == "delete" {
 		note = id
 	}
-	e := r.tools.Call(ctx, r.caller, id, tool, item, note, deadline)
+	e := world.CallItem(ctx, r.caller, id, tool, item, note, deadline)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_ = r.out.Encode(line{Event: e})

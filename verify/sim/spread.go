@@ -36,7 +36,6 @@ type spread struct {
 
 	chance *rand.Rand
 	engine *engine
-	tools  world.Items
 	server world.Server
 	ledger world.Ledger
 	names  bool // calls name what they are about
@@ -55,7 +54,6 @@ func RunSpread(t *testing.T, seed uint64) Outcome {
 func (s *spread) play(*testing.T) {
 	s.quiet, s.names = s.chance.IntN(4) == 0, s.chance.IntN(2) == 0
 	s.engine = newEngine(rand.New(rand.NewPCG(s.chance.Uint64(), 1)), s.quiet)
-	s.tools = world.NewItems()
 	replicas := make([]middleware.ToolCaller, spreadReplicas)
 	for i := range replicas {
 		replicas[i] = s.replica()
@@ -120,7 +118,7 @@ func (s *spread) replica() middleware.ToolCaller {
 }
 
 func (s *spread) call(at middleware.ToolCaller, name, id, item string, deadline time.Duration) {
-	e := s.tools.Call(context.Background(), at, id, name, item, "", deadline)
+	e := world.CallItem(context.Background(), at, id, name, item, "", deadline)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)

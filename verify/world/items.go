@@ -13,23 +13,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Items are the tools "get", "list", "put" and "delete" of a server of items.
-type Items map[string]*middleware.Tool
-
-const itemServer = "ledger"
-
+// itemKinds are those of the tools of a server of items.
 var itemKinds = map[string]Kind{"get": Read, "list": Read, "put": Add, "delete": Delete}
 
-// NewItems makes the tools.
-func NewItems() Items {
-	tools := make(Items)
-	for name, kind := range itemKinds {
-		tools[name] = testtool.Of(itemServer, &mcp.Tool{Name: name}, kind.Annotations())
-	}
-	return tools
-}
-
-// ItemEntities is the tools' value for cache.Options.Entities.
+// ItemEntities is the value of cache.Options.Entities for these tools.
 var ItemEntities = map[string][]string{"ledger/get": {"id"}, "ledger/put": {"id"}, "ledger/delete": {"id"}}
 
 // A Request is a call of such a tool as the server has it.
@@ -58,8 +45,9 @@ func RequestOf(call middleware.Call) (Request, error) {
 	return Request{call.ID, itemKinds[call.Tool.Name()], arguments.ID}, nil
 }
 
-// Call makes a call of a tool within a time. A note makes its arguments differ from those of others.
-func (t Items) Call(ctx context.Context, caller middleware.ToolCaller, id, name, item, note string, within time.Duration) Event {
+// CallItem calls a tool of a server of items within a time: "get", "list", "put" or "delete". A note makes the
+// arguments differ from those of other calls.
+func CallItem(ctx context.Context, caller middleware.ToolCaller, id, name, item, note string, within time.Duration) Event {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	arguments := map[string]string{}
@@ -75,8 +63,10 @@ func (t Items) Call(ctx context.Context, caller middleware.ToolCaller, id, name,
 	if err != nil {
 		panic(err) // texts only
 	}
-	e := Event{Call: id, Kind: itemKinds[name], Item: item, Began: time.Now()}
-	res, err := caller.CallTool(ctx, middleware.Call{ID: id, Tool: t[name], Arguments: form, Meta: mcp.Meta{"traceparent": id}})
+	kind := itemKinds[name]
+	tool := testtool.Of("ledger", &mcp.Tool{Name: name}, kind.Annotations())
+	e := Event{Call: id, Kind: kind, Item: item, Began: time.Now()}
+	res, err := caller.CallTool(ctx, middleware.Call{ID: id, Tool: tool, Arguments: form, Meta: mcp.Meta{"traceparent": id}})
 	e.Ended = time.Now()
 	if err == nil {
 		if e.Version, err = VersionOf(res); err == nil {
