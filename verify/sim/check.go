@@ -89,10 +89,7 @@ func (w *scenario) checkPrompt(r *record) {
 	if limit.IsZero() || r.ended.Before(limit) {
 		return
 	}
-	deaf := r.rogue == twins || r.rogue == doubles
-	for _, e := range r.execs {
-		deaf = deaf || e.fault == stubborn
-	}
+	deaf := r.rogue == twins || r.rogue == doubles || slices.ContainsFunc(r.execs, func(e *exec) bool { return e.fault == stubborn })
 	if r.ended.After(limit) && !deaf {
 		w.badf("I9", r, "was back %v after its end", r.ended.Sub(limit))
 	}
@@ -145,13 +142,8 @@ func (w *scenario) checkError(ctx context.Context, r *record, err error) {
 	if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); !unknown && last.open() {
 		w.badf("I2", r, "may have happened, and the error does not state the doubt: %v", err)
 	}
-	if middleware.NotSent(err) {
-		for _, e := range r.execs {
-			if e.delivered() {
-				w.badf("I2", r, "reports that it was not sent, and execution %d was: %v", e.n, err)
-				return
-			}
-		}
+	if e := r.delivered(); e != nil && middleware.NotSent(err) {
+		w.badf("I2", r, "reports that it was not sent, and execution %d was: %v", e.n, err)
 	}
 }
 

@@ -119,11 +119,8 @@ func (w *scenario) checkOnce(r *record, e *exec) {
 	if e.law < writes || r.law < writes && e.law < asks {
 		return
 	}
-	for _, before := range r.execs {
-		if before.delivered() {
-			w.badf("I2", r, "is executed again, after execution %d (%v)", before.n, before.fault)
-			return
-		}
+	if before := r.delivered(); before != nil {
+		w.badf("I2", r, "is executed again, after execution %d (%v)", before.n, before.fault)
 	}
 }
 

@@ -195,32 +195,25 @@ func (w *edges) startChanges(group *sync.WaitGroup) {
 
 func (w *edges) Write(_ context.Context, record audit.Record) error {
 	w.mu.Lock()
-	n := w.recorded
+	entry := w.entry(record.Call, record.Server, record.Tool)
+	blocked := w.settings.sink == blocks && !w.quiet && w.now() >= w.settings.from
+	broken := blocked || w.settings.sink == fails && !w.quiet && w.dice(forEdges, 3, uint64(w.recorded)).IntN(6) == 0
 	if record.Kind == audit.End {
-		w.ends[w.entry(record.Call, record.Server, record.Tool)]++
+		w.ends[entry]++
 		w.recorded++
+	} else if record.Kind == audit.Intent && !broken {
+		w.intended[entry]++
 	}
 	w.say("record", string(record.Kind), record.Call+" "+record.Tool+" "+string(record.Outcome))
-	sink, blocked := w.settings.sink, w.blocked()
-	broken := sink == fails && !w.quiet && w.dice(forEdges, 3, uint64(n)).IntN(6) == 0
 	w.mu.Unlock()
-	if sink == blocks && blocked {
+	if blocked {
 		<-w.released
-		return errDisk
 	}
 	if broken {
 		return errDisk
 	}
-	if record.Kind == audit.Intent {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.intended[w.entry(record.Call, record.Server, record.Tool)]++
-	}
 	return nil
 }
-
-// blocked reports whether blocking parts block now; the caller holds the mutex.
-func (w *edges) blocked() bool { return !w.quiet && w.now() >= w.settings.from }
 
 func (w *edges) mute(b *backend) bool {
 	w.mu.Lock()
@@ -259,7 +252,7 @@ func (w *edges) rest() {
 	}
 	time.Sleep(time.Minute)
 	for _, p := range w.clients {
-		if p.gone {
+		if p.gone.Load() {
 			p.ready = make(chan struct{})
 			w.attach(p)
 			p.enter()

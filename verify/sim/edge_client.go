@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/verify/world"
@@ -23,10 +24,10 @@ type peer struct {
 	wire    *wire        // over lines
 	http    http.Handler // over HTTP
 	session string
-	modern  bool // over HTTP without a session
-	tasks   bool // it takes them
-	forms   bool // it shows them
-	gone    bool // for a while
+	modern  bool        // over HTTP without a session
+	tasks   bool        // it takes them
+	forms   bool        // it shows them
+	gone    atomic.Bool // for a while; set under the mutex
 	sdk     *mcp.ClientSession
 	ready   chan struct{} // closed when the client was introduced
 }
@@ -194,7 +195,7 @@ func (w *edges) make(a *ask) {
 		w.policy() // the policy that the proxy finds counts
 	}
 	w.mu.Lock()
-	if a.began = time.Now(); a.client.gone {
+	if a.began = time.Now(); a.client.gone.Load() {
 		a.cancelled = a.began
 		w.mu.Unlock()
 		return
@@ -273,7 +274,7 @@ func (p *peer) take(message []byte) {
 	m := readers[0].read(message)
 	if m.method == "elicitation/create" {
 		p.w.begin(func() {
-			if filled := p.fill(readers[0].member(message, "params")); filled != "" && !p.isGone() {
+			if filled := p.fill(readers[0].member(message, "params")); filled != "" && !p.gone.Load() {
 				p.send(p.w.ctx, `{"jsonrpc":"2.0","id":`+m.id+`,"result":`+filled+`}`)
 			}
 		})
@@ -329,9 +330,7 @@ func (p *peer) capabilities() string {
 }
 
 func (p *peer) enter() {
-	p.w.mu.Lock()
-	p.gone = false
-	p.w.mu.Unlock()
+	p.gone.Store(false)
 	if p.modern {
 		close(p.ready)
 		return
@@ -343,7 +342,7 @@ func (p *peer) enter() {
 
 // list asks for the tools.
 func (p *peer) list() {
-	if !p.isGone() {
+	if !p.gone.Load() {
 		p.send(p.w.ctx, `{"jsonrpc":"2.0","id":"list","method":"tools/list","params":{"_meta":`+p.meta()+`}}`)
 	}
 }
@@ -400,7 +399,7 @@ func (r *response) Flush()              {}
 // quit has the client end its connection while it waits for answers.
 func (p *peer) quit() {
 	p.w.mu.Lock()
-	p.gone = true
+	p.gone.Store(true)
 	for _, a := range p.w.asks {
 		if a.client == p && !a.began.IsZero() && a.ended.IsZero() {
 			a.cancelled = time.Now()
@@ -415,12 +414,6 @@ func (p *peer) quit() {
 		p.http.ServeHTTP(httptest.NewRecorder(), req)
 	}
 	p.leave()
-}
-
-func (p *peer) isGone() bool {
-	p.w.mu.Lock()
-	defer p.w.mu.Unlock()
-	return p.gone
 }
 
 func (p *peer) leave() {

@@ -40,11 +40,9 @@ func (a *approved) String() string {
 
 // numberIn returns the number of the ask that arguments belong to, -1 without one.
 func (w *edges) numberIn(arguments string) int {
-	var a struct{ N *int }
-	if json.Unmarshal([]byte(arguments), &a) != nil || a.N == nil {
-		return -1
-	}
-	return *a.N
+	a := struct{ N int }{-1}
+	_ = json.Unmarshal([]byte(arguments), &a) // it stays so without one
+	return a.N
 }
 
 func (w *edges) askOf(arguments string) *ask {

@@ -48,7 +48,7 @@ func RunFresh(t *testing.T, seed uint64) Outcome {
 
 func (c *changing) play(t *testing.T) {
 	c.versions = []time.Time{time.Now()}
-	caller := chain.Standard{Infer: infer.New(infer.Options{}), Cache: cache.New(cache.Options{})}.Then(chain.Guard(middleware.ToolCallerFunc(c.execute)))
+	caller := chain.Standard{Infer: infer.New(infer.Options{}), Cache: cache.New(cache.Options{})}.Then(middleware.ToolCallerFunc(c.execute))
 	tools := make(map[string]*middleware.Tool)
 	for name := range mayBe {
 		tools[name] = &middleware.Tool{Server: "crm", Definition: &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}}
@@ -58,7 +58,7 @@ func (c *changing) play(t *testing.T) {
 		dice := c.dice(1, 0, 0)
 		for range outsiders {
 			time.Sleep(time.Duration(dice.IntN(3000)) * time.Millisecond)
-			c.write()
+			c.version(true)
 		}
 	})
 	names := []string{"get_status", "get_status", "get_secret", "get_ticket", "get_ticket", "get_ticket", "get_schema", "get_schema", "add_ticket"}
@@ -77,10 +77,13 @@ func (c *changing) play(t *testing.T) {
 	all.Wait()
 }
 
-func (c *changing) write() int {
+// version returns the present version, after a write or without one.
+func (c *changing) version(write bool) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.versions = append(c.versions, time.Now())
+	if write {
+		c.versions = append(c.versions, time.Now())
+	}
 	return len(c.versions) - 1
 }
 
@@ -91,14 +94,7 @@ func (c *changing) execute(_ context.Context, call middleware.Call) (*mcp.CallTo
 	half := time.Duration(c.dice(3, uint64(c.executions), 0).IntN(400)) * time.Millisecond
 	c.mu.Unlock()
 	time.Sleep(half)
-	var version int
-	if strings.HasPrefix(call.Tool.Name(), "add") {
-		version = c.write()
-	} else {
-		c.mu.Lock()
-		version = len(c.versions) - 1
-		c.mu.Unlock()
-	}
+	version := c.version(strings.HasPrefix(call.Tool.Name(), "add"))
 	time.Sleep(half)
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: call.Scope + ", " + strconv.Itoa(version)}}}, nil
 }

@@ -93,6 +93,14 @@ func (e *exec) delivered() bool {
 	return e.fault != notSent && e.fault != refused && e.fault != refusedTie
 }
 
+// delivered returns the first execution that a server may have carried out, nil for none.
+func (r *record) delivered() *exec {
+	if i := slices.IndexFunc(r.execs, (*exec).delivered); i >= 0 {
+		return r.execs[i]
+	}
+	return nil
+}
+
 // live reports whether the call was under way at the time.
 func (r *record) live(at time.Time) bool {
 	return !r.begun.IsZero() && r.begun.Before(at) && (r.ended.IsZero() || r.ended.After(at))
