@@ -21,31 +21,24 @@ type Event struct {
 
 // Reads reports the reads that are older than a write that was over before they began.
 func Reads(events []Event) (broken []string) {
-	type write struct {
-		ended   time.Time
-		version int64
-	}
-	writes := make(map[string][]write) // by item; "" has all of them
-	for _, e := range events {
-		if e.Version > 0 && e.Kind != Read {
-			writes[e.Item] = append(writes[e.Item], write{e.Ended, e.Version})
-			writes[""] = append(writes[""], write{e.Ended, e.Version})
-		}
-	}
-	for _, list := range writes {
-		slices.SortFunc(list, func(a, b write) int { return a.ended.Compare(b.ended) })
-		for i := 1; i < len(list); i++ { // the newest of all that were over by then
-			list[i].version = max(list[i].version, list[i-1].version)
+	var writes []*Event
+	for i := range events {
+		if e := &events[i]; e.Version > 0 && e.Kind != Read {
+			writes = append(writes, e)
 		}
 	}
 	for _, e := range events {
 		if e.Err != "" || e.Kind != Read {
 			continue
 		}
-		list := writes[e.Item]
-		at, _ := slices.BinarySearchFunc(list, e.Began, func(w write, t time.Time) int { return w.ended.Compare(t) })
-		if at > 0 && e.Version < list[at-1].version {
-			broken = append(broken, fmt.Sprintf("I4: the read %s of %q is of write %d, and %d was over %v before it began", e.Call, e.Item, e.Version, list[at-1].version, e.Began.Sub(list[at-1].ended)))
+		newest := &e
+		for _, w := range writes {
+			if (e.Item == "" || w.Item == e.Item) && w.Ended.Before(e.Began) && w.Version > newest.Version {
+				newest = w
+			}
+		}
+		if newest != &e {
+			broken = append(broken, fmt.Sprintf("I4: the read %s of %q is of write %d, and %d was over %v before it began", e.Call, e.Item, e.Version, newest.Version, e.Began.Sub(newest.Ended)))
 		}
 	}
 	return broken
