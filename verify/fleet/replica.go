@@ -148,21 +148,18 @@ func (r *Replica) ask(ctx context.Context, store *redis.Store, server middleware
 // still measures for how long this process does not run, and returns a func that reports the longest time.
 func still() (longest func() time.Duration) {
 	const every = 5 * time.Millisecond
-	over, most := make(chan struct{}), make(chan time.Duration)
+	ctx, stop := context.WithCancel(context.Background())
+	most := make(chan time.Duration)
 	go func() {
 		found := time.Duration(0)
-		for last := time.Now(); ; {
-			select {
-			case <-time.After(every):
-				now := time.Now()
-				found, last = max(found, now.Sub(last)-every), now
-			case <-over:
-				most <- max(found, time.Since(last)-every)
-				return
-			}
+		for last := time.Now(); ctx.Err() == nil; {
+			_ = world.Wait(ctx, every)
+			now := time.Now()
+			found, last = max(found, now.Sub(last)-every), now
 		}
+		most <- found
 	}()
-	return func() time.Duration { close(over); return <-most }
+	return func() time.Duration { stop(); return <-most }
 }
 
 // open tries again if an answer was late, as on a busy machine.

@@ -238,17 +238,13 @@ func (w *edges) make(a *ask) {
 		if a.form == nil {
 			return
 		}
-		a.filled = a.client.fill(a.form)
-		w.mu.Lock()
-		text = a.text(w.dice(forEdges, 7, uint64(a.n)))
-		if a.filled == "" { // for want of a person
+		if a.filled = a.client.fill(a.form); a.filled == "" { // for want of a person
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			a.cancelled = time.Now()
-		}
-		w.mu.Unlock()
-		if a.filled == "" {
 			return
 		}
-		w.send(ctx, a, text)
+		w.send(ctx, a, a.text(w.dice(forEdges, 7, uint64(a.n))))
 	}
 }
 

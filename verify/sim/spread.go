@@ -143,7 +143,7 @@ func (s *spread) execute(_ context.Context, call middleware.Call) (*mcp.CallTool
 		took := time.Duration(s.chance.IntN(40)) * time.Millisecond
 		s.mu.Unlock()
 		time.Sleep(took)
-	}, r.Things()...)
+	}, r.Things...)
 	if call.Tool.Name() != "get" && version%7 == 3 {
 		return nil, errors.New("the answer was lost")
 	}

@@ -21,17 +21,9 @@ var ItemEntities = map[string][]string{"ledger/get": {"id"}, "ledger/put": {"id"
 
 // A Request is a call of such a tool as the server has it.
 type Request struct {
-	Call string
-	Kind Kind
-	Item string // empty for all
-}
-
-// Things returns the items that it is about, none for all.
-func (r Request) Things() []string {
-	if r.Item == "" {
-		return nil
-	}
-	return []string{r.Item}
+	Call   string
+	Kind   Kind
+	Things []string // the items that it is about, none for all
 }
 
 // RequestOf reads a call.
@@ -42,7 +34,11 @@ func RequestOf(call middleware.Call) (Request, error) {
 	if err := json.Unmarshal(call.Arguments, &arguments); err != nil {
 		return Request{}, err
 	}
-	return Request{call.ID, itemKinds[call.Tool.Name()], arguments.ID}, nil
+	r := Request{Call: call.ID, Kind: itemKinds[call.Tool.Name()]}
+	if arguments.ID != "" {
+		r.Things = []string{arguments.ID}
+	}
+	return r, nil
 }
 
 // CallItem calls a tool of a server of items within a time: "get", "list", "put" or "delete". A note makes the
