@@ -118,7 +118,7 @@ func (w *scenario) answer(ctx context.Context, r *record, how manner, request hi
 	}
 	if w.settings.standing && how == approves && r.n%2 == 0 && len(request.Offers) > 0 {
 		yes.Remember = hitl.Session
-		s := standing{question: r.question(bytes, w.meaningOf(r, bytes)), since: time.Now()}
+		s := standing{question: question{w.effectOf(r, bytes), r.digest, r.narrow}, since: time.Now()}
 		if r.n%4 == 0 && len(request.Free) > 0 {
 			s.free = request.Free[0].Name
 			yes.Free = []string{s.free}

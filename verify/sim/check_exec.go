@@ -100,7 +100,7 @@ func (w *scenario) checkConsent(r *record, e *exec, sent string) {
 	}
 	yes := r.yes
 	switch {
-	case yes == nil && e.scope == r.scope && e.server == r.server && r.ended.IsZero() && w.stands(r.question(sent, e.meaning), e.start):
+	case yes == nil && e.scope == r.scope && e.server == r.server && r.ended.IsZero() && w.stands(question{w.effectOf(r, sent), r.digest, r.narrow}, e.start):
 	case yes == nil:
 		w.badf("I1", r, "was executed without an approval")
 	case e.scope != r.scope:

@@ -89,16 +89,14 @@ func (w *edges) replaceFile(text []byte) {
 // swapPolicy changes the policy. Its file may be broken for a while before, and changes nothing then.
 func (w *edges) swapPolicy() {
 	swap := &rulings[w.settings.rulings[1]]
-	w.mu.Lock()
 	w.say("**", "the policy changes", "")
 	if !w.settings.filed {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.rule = swap
-		w.mu.Unlock()
 		return
 	}
-	broken := w.dice(forEdges, 9, 0).IntN(3)
-	w.mu.Unlock()
-	if broken > 0 {
+	if broken := w.dice(forEdges, 9, 0).IntN(3); broken > 0 {
 		w.replaceFile([][]byte{nil, []byte(`{"rules":[`)}[broken-1])
 		time.Sleep(5 * time.Second)
 	}

@@ -110,11 +110,6 @@ func (b *backend) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l == nil {
-		b.w.mu.Lock()
-		l = b.newLink(newWire(nil))
-		b.w.mu.Unlock()
-	}
 	if b.leads && req.URL.Path == "/mcp" && b.reader.read(body).method == "tools/call" {
 		b.w.delivered(b, l, body)
 		return respond(http.StatusTemporaryRedirect, http.NoBody, "Location", "/there")
@@ -129,15 +124,17 @@ func (b *backend) RoundTrip(req *http.Request) (*http.Response, error) {
 	return respond(http.StatusOK, io.NopCloser(bytes.NewReader(reply)), "Content-Type", "application/json", headerSession, l.session)
 }
 
-// linkOf finds the connection of a request by the session that it names.
+// linkOf finds the connection of a request by the session that it names. A POST without one begins a connection.
 func (b *backend) linkOf(req *http.Request) *link {
 	b.w.mu.Lock()
 	defer b.w.mu.Unlock()
-	n, err := strconv.Atoi(req.Header.Get(headerSession))
-	if err != nil {
-		return nil
+	if n, err := strconv.Atoi(req.Header.Get(headerSession)); err == nil {
+		return b.links[n]
 	}
-	return b.links[n]
+	if req.Method == http.MethodPost {
+		return b.newLink(newWire(nil))
+	}
+	return nil
 }
 
 var errDied = errors.New("sim: the server died")

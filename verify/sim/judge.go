@@ -94,16 +94,10 @@ func (r *record) lowered() bool { return r.static == asks && r.law < asks }
 
 // A question is what a remembered approval covers.
 type question struct {
-	scope, server, tool, text string
-	digest                    middleware.Digest
-	narrow                    bool // each chain remembers its own approvals
-}
+	effect
 
-func (r *record) question(text string, meaning int) question {
-	if meaning >= 0 && meaning < len(arguments) {
-		text = arguments[meaning][0]
-	}
-	return question{r.scope, r.server, r.tool.name, text, r.digest, r.narrow}
+	digest middleware.Digest
+	narrow bool // each chain remembers its own approvals
 }
 
 // edit returns the arguments of an approver's edit. They are never less strict.

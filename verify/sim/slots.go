@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -197,9 +198,7 @@ func (w *scenario) refresh(server string) {
 	err := w.tools.Refresh(context.Background(), server)
 	if server == trusty {
 		for _, r := range w.replicas {
-			if err == nil {
-				err = r.Refresh(context.Background())
-			}
+			err = errors.Join(err, r.Refresh(context.Background()))
 		}
 	}
 	if err != nil {
