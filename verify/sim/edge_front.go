@@ -114,10 +114,9 @@ var accepted = sync.OnceValue(func() *pins.Lock {
 	lock := new(pins.Lock)
 	tools := catalog.New(catalog.Options{Lock: lock})
 	tools.Trust(trusty)
-	unused := middleware.ToolCallerFunc(nil)
 	for _, server := range []string{trusty, liar} {
 		first := definitions(server, func(*toolSpec) int { return 1 })
-		if err := tools.AddTools(server, unused, first...); err != nil {
+		if err := tools.AddTools(server, middleware.ToolCallerFunc(nil), first...); err != nil { // nothing is called
 			panic(err)
 		}
 	}

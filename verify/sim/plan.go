@@ -22,17 +22,13 @@ var arguments = [][]string{
 
 const ordinary = 7 // the first of arguments, which any scenario uses
 
-// ambiguous are arguments that two parsers read differently; they must never be sent.
-const ambiguous = `{"id":1,"id":2}`
-
-// edited are the arguments of an approver's edit.
-const edited = `{"id":"edited"}`
-
-// editedWorse are those of an edit that makes a call need an approval.
-const editedWorse = `{"id":"edited","mode":"purge"}`
-
-// tampered are those that a middleware of the host puts there after the approval.
-const tampered = `{"id":"tampered"}`
+// Arguments that have no row.
+const (
+	ambiguous   = `{"id":1,"id":2}`                // two parsers read them differently; they must never be sent
+	edited      = `{"id":"edited"}`                // by an approver
+	editedWorse = `{"id":"edited","mode":"purge"}` // by an approver, so that the call needs an approval
+	tampered    = `{"id":"tampered"}`              // by a middleware of the host, after the approval
+)
 
 type settings struct {
 	slots
