@@ -32,13 +32,12 @@ const (
 	exits        manner = "Goexit"
 	edits        manner = "edit"             // approves with other arguments
 	editsBadly   manner = "bad edit"         // approves with arguments that cannot be sent
-	twice        manner = "no, then yes"     // on one desk
 	scrawls      manner = "scrawl, then yes" // overwrites the bytes that it was shown
 	closes       manner = "closes"           // a form, which is a denial with other desks
 	leaves       manner = "leaves"           // with the client; with other desks it is silence
 )
 
-var manners = []manner{approves, denies, silent, stuck, late, tied, hurried, zero, odd, yesWithError, panics, exits, edits, editsBadly, twice, scrawls}
+var manners = []manner{approves, denies, silent, stuck, late, tied, hurried, zero, odd, yesWithError, panics, exits, edits, editsBadly, denies, scrawls}
 
 func (w *scenario) Confirm(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
 	r, how, wait := w.question(request)
@@ -93,11 +92,6 @@ func (w *scenario) answer(ctx context.Context, r *record, how manner, request hi
 	case editsBadly:
 		yes.Arguments = json.RawMessage(ambiguous)
 		return yes, nil
-	case twice:
-		desk := make(chan hitl.Decision, 2)
-		desk <- hitl.Decision{Reason: "no"}
-		desk <- yes
-		return <-desk, nil
 	case scrawls:
 		smear(request.Arguments)
 	}

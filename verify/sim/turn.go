@@ -121,7 +121,7 @@ func (w *scenario) ConfirmGroup(ctx context.Context, requests []hitl.Request) (m
 	said := map[string]hitl.Decision{"of nobody": {Verdict: hitl.Approved}}
 	for _, a := range slices.Backward(all) {
 		switch a.how {
-		case approves, denies, zero, odd, edits, editsBadly, twice, scrawls:
+		case approves, denies, zero, odd, edits, editsBadly, scrawls:
 			own, cancel := context.WithDeadline(ctx, a.request.Deadline)
 			decision, err := w.answer(own, a.r, a.how, a.request)
 			cancel()
