@@ -2,7 +2,6 @@ package canonical
 
 import (
 	"bytes"
-	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,10 +11,7 @@ import (
 )
 
 // A member is a span of dst, or of what dst will hold with the run: `"key":value`.
-type member struct {
-	start, keyEnd, end int
-	prefix             uint64 // the first bytes of the key, which are compared as a number
-}
+type member struct{ start, keyEnd, end int }
 
 func (w *writer) object(depth int) error {
 	w.pos++
@@ -94,32 +90,19 @@ func (w *writer) order(members []member) error {
 		}
 	}
 	compare := func(a, b member) int { return bytes.Compare(w.dst[a.start:a.keyEnd], w.dst[b.start:b.keyEnd]) }
-	before := func(a, b *member) bool { return a.prefix < b.prefix || a.prefix == b.prefix && compare(*a, *b) < 0 }
 	sorted := true
-	for i := range members {
-		m := &members[i]
-		var key [8]byte
-		copy(key[:], w.dst[m.start:m.keyEnd])
-		m.prefix = binary.BigEndian.Uint64(key[:])
-		sorted = sorted && (i == 0 || before(&members[i-1], m))
+	for i := range members[1:] {
+		sorted = sorted && compare(members[i], members[i+1]) < 0
 	}
 	if sorted {
 		return nil
 	}
 	first := members[0].start
-	if len(members) > few {
-		slices.SortFunc(members, compare)
-	}
-	for i := range members { // by insertion, which leaves sorted ones alone
-		for j := i; j > 0 && before(&members[j], &members[j-1]); j-- {
-			members[j], members[j-1] = members[j-1], members[j]
-		}
-	}
+	slices.SortFunc(members, compare)
 	w.scratch = w.scratch[:0]
-	for i := range members {
-		m := &members[i]
+	for i, m := range members {
 		if i > 0 {
-			if !before(&members[i-1], m) {
+			if compare(members[i-1], m) == 0 {
 				return w.fail("the member %s is given twice", w.dst[m.start:m.keyEnd])
 			}
 			w.scratch = append(w.scratch, ',')
@@ -129,9 +112,6 @@ func (w *writer) order(members []member) error {
 	copy(w.dst[first:], w.scratch)
 	return nil
 }
-
-// few members are sorted by insertion alone.
-const few = 16
 
 // string reads a string. One with escapes is written again with the fewest.
 func (w *writer) string() error {
