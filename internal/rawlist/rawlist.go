@@ -3,12 +3,10 @@
 package rawlist
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -20,10 +18,9 @@ import (
 type Page struct{ taken atomic.Pointer[answer] }
 
 type answer struct {
-	ttl         int
+	ttl         time.Duration
 	annotations map[string]json.RawMessage
-	faults      []Fault
-	readable    []Fault // the others, without a fault so far
+	tools       []Fault // all of them; Err is nil for one that the SDK can read
 }
 
 // A Fault is a tool that the SDK cannot read, or does not take.
@@ -58,7 +55,7 @@ func (p *Page) answer() answer {
 func (p *Page) Seen() bool { return p.taken.Load() != nil }
 
 // TTL returns how long the server wants the list to be taken for fresh.
-func (p *Page) TTL() time.Duration { return Milliseconds(p.answer().ttl) }
+func (p *Page) TTL() time.Duration { return p.answer().ttl }
 
 // Milliseconds returns a duration, 0 for an invalid one.
 func Milliseconds(ms int) time.Duration {
@@ -71,19 +68,21 @@ func (p *Page) Annotations(tool string) json.RawMessage { return p.answer().anno
 
 // Faults returns the tools that were kept from the SDK, and those that it left out itself of what it handed on.
 func (p *Page) Faults(handedOn []*mcp.Tool) []Fault {
-	a := p.answer()
 	there := make(map[string]int, len(handedOn)) // a middleware of the host's may sort them
 	for _, tool := range handedOn {
 		if tool != nil {
 			there[tool.Name]++
 		}
 	}
-	faults := slices.Clip(a.faults)
-	for _, f := range a.readable {
-		if there[f.Name]--; there[f.Name] < 0 {
+	var faults []Fault
+	for _, f := range p.answer().tools {
+		if f.Err == nil {
+			if there[f.Name]--; there[f.Name] >= 0 {
+				continue
+			}
 			f.Err = errors.New("the SDK does not take it, as one whose x-mcp-header annotations are not usable")
-			faults = append(faults, f)
 		}
+		faults = append(faults, f)
 	}
 	return faults
 }
@@ -93,7 +92,8 @@ func (p *Page) Faults(handedOn []*mcp.Tool) []Fault {
 // page, only ttlMs is changed.
 func (p *Page) Take(result json.RawMessage) json.RawMessage {
 	var list map[string]json.RawMessage
-	if json.Unmarshal(result, &list) != nil {
+	var tools []json.RawMessage
+	if json.Unmarshal(result, &list) != nil || p != nil && json.Unmarshal(list["tools"], &tools) != nil {
 		return result
 	}
 	ttl, ok := list["ttlMs"]
@@ -102,12 +102,9 @@ func (p *Page) Take(result json.RawMessage) json.RawMessage {
 		list["ttlMs"] = json.RawMessage("0")
 	}
 	if p != nil {
-		kept, ok := p.note(list["tools"], ttl)
-		if !ok {
-			return result
-		}
-		if kept != nil {
-			list["tools"], changed = kept, true
+		if readable := p.note(tools, ttl); len(readable) < len(tools) {
+			list["tools"], _ = json.Marshal(readable) // it was JSON
+			changed = true
 		}
 	}
 	if !changed {
@@ -120,39 +117,32 @@ func (p *Page) Take(result json.RawMessage) json.RawMessage {
 	return out
 }
 
-// note returns the tools that the SDK can read, nil if those are all, and false if there is no list.
-func (p *Page) note(list, ttl json.RawMessage) (kept json.RawMessage, ok bool) {
-	var tools []json.RawMessage
-	if json.Unmarshal(list, &tools) != nil {
-		return nil, false
-	}
-	a := &answer{annotations: make(map[string]json.RawMessage)}
+// note keeps the answer and returns the tools that the SDK can read.
+func (p *Page) note(tools []json.RawMessage, ttl json.RawMessage) []json.RawMessage {
+	a := &answer{annotations: make(map[string]json.RawMessage), tools: make([]Fault, len(tools))}
 	defer p.taken.Store(a)
-	if json.Unmarshal(ttl, &a.ttl) != nil {
-		a.ttl = 0
+	var ms int
+	if json.Unmarshal(ttl, &ms) == nil {
+		a.ttl = Milliseconds(ms)
 	}
 	readable := tools[:0:len(tools)]
 	for i, raw := range tools {
 		name, annotations, err := read(raw)
+		a.tools[i] = Fault{Index: i, Name: name, Err: err}
 		if err != nil {
-			a.faults = append(a.faults, Fault{Index: i, Name: name, Err: err})
 			continue
 		}
 		if annotations != nil {
 			a.annotations[name] = annotations
 		}
-		readable, a.readable = append(readable, raw), append(a.readable, Fault{Index: i, Name: name})
+		readable = append(readable, raw)
 	}
-	if len(a.faults) == 0 {
-		return nil, true
-	}
-	kept, err := json.Marshal(readable)
-	return kept, err == nil
+	return readable
 }
 
 // read reports what keeps the SDK from reading a tool, such as a member that is there twice.
 func read(raw json.RawMessage) (name string, annotations json.RawMessage, err error) {
-	if isNull(raw) {
+	if string(raw) == "null" {
 		return "", nil, errors.New("it is null")
 	}
 	tool, ok := strictjson.Members(raw)
@@ -176,11 +166,10 @@ func read(raw json.RawMessage) (name string, annotations json.RawMessage, err er
 	if err != nil {
 		return name, nil, err
 	}
-	annotations = seen["annotations"]
-	if annotations == nil || isNull(annotations) {
+	hints, ok := strictjson.Members(seen["annotations"])
+	if !ok { // absent or null
 		return name, nil, nil
 	}
-	hints, _ := strictjson.Members(annotations) // it is an object
 	for _, m := range hints {
 		if k, known := ofAnnotations[m.Name]; known {
 			if err := k.check(m); err != nil {
@@ -188,7 +177,7 @@ func read(raw json.RawMessage) (name string, annotations json.RawMessage, err er
 			}
 		}
 	}
-	return name, annotations, nil
+	return name, seen["annotations"], nil
 }
 
 type kind struct {
@@ -227,5 +216,3 @@ func (k kind) check(m strictjson.Member) error {
 	}
 	return fmt.Errorf("%s is %.40s and no %s", m.Name, m.Value, k.what)
 }
-
-func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
