@@ -51,7 +51,6 @@ func (v *caller) Guard(executor middleware.ToolCaller) middleware.ToolCaller {
 
 // lookupFor finds the targets of calls, which the executor executes, or that of each server if it is nil.
 func (v *caller) lookupFor(executor middleware.ToolCaller) guard.Lookup {
-	ended := v.c.meter.count
 	return func(ctx context.Context, call middleware.Call) (guard.Target, error) {
 		tool, now, err := v.accepted(ctx, call)
 		if err != nil {
@@ -61,28 +60,30 @@ func (v *caller) lookupFor(executor middleware.ToolCaller) guard.Lookup {
 		if was, ok := callstate.Own[admitted](ctx); ok && was.server == tool.Server && was.by != from.lister {
 			return guard.Target{}, &ChangedError{Tool: tool}
 		}
-		next := executor
-		if next == nil {
-			next = from.executor
+		target := from.target
+		if target.Tool = tool; executor != nil {
+			target.Next = executor
 		}
-		return guard.Target{Tool: tool, Next: next, Current: from.current, Settle: from.settle, Ended: ended}, nil
+		return target, nil
 	}
 }
 
-// watch lets the guard of an approved call check its server's snapshot, and read a list that was announced.
-func (c *Catalog) watch(s *snapshot, id string) {
-	its := s.sources[id]
-	its.current = func() bool { return c.current.Load() == s && !its.lister.changing() }
-	its.settle = func(ctx context.Context) error {
-		if !its.lister.changing() {
+// source returns what the guard of a call needs of its server: for an approved one it checks the snapshot, and
+// reads a list that was announced.
+func (c *Catalog) source(s *snapshot, id string, known *server) source {
+	n := known.lister
+	return source{n, guard.Target{
+		Next: known.executor, Current: func() bool { return c.current.Load() == s && !n.changing() }, Ended: c.meter.count,
+		Settle: func(ctx context.Context) error {
+			if !n.changing() {
+				return nil
+			}
+			if err := c.Refresh(ctx, id); err != nil {
+				return &middleware.NotSentError{Err: err}
+			}
 			return nil
-		}
-		if err := c.Refresh(ctx, id); err != nil {
-			return &middleware.NotSentError{Err: err}
-		}
-		return nil
-	}
-	s.sources[id] = its
+		},
+	}}
 }
 
 // admitted is the session for which a call was admitted; another that takes its id does not get the call.

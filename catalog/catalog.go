@@ -120,7 +120,7 @@ func New(o Options) *Catalog {
 		log: log, permission: o.Permission, lock: o.Lock, servers: make(map[string]*server),
 	}
 	c.life, c.end = context.WithCancel(context.Background())
-	c.current.Store(build(nil, nil, nil))
+	c.current.Store(c.build())
 	c.caller = newCaller(c, func(*middleware.Tool) bool { return true }, false)
 	return c
 }
@@ -200,11 +200,7 @@ func (c *Catalog) Remove(id string) {
 // rebuild makes a new snapshot; the caller holds the mutex.
 func (c *Catalog) rebuild(ctx context.Context) {
 	before := c.current.Load()
-	next := build(c.servers, c.rules, c.lock)
-	next.hold()
-	for id := range next.sources {
-		c.watch(next, id)
-	}
+	next := c.build()
 	c.current.Store(next)
 	c.report(before, next)
 	known := make(map[finding.Finding]bool, len(before.findings))

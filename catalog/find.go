@@ -224,11 +224,10 @@ func (e Event) String() string {
 type events struct {
 	listener func(Event) // nil for none
 	log      *slog.Logger
-	most     int // waiting events; it drops more, with an event for that
+	most     int // waiting events, after which one counts those that it drops
 
 	mu      sync.Mutex
 	waiting []Event
-	dropped int
 	running bool
 	closed  bool
 }
@@ -236,16 +235,15 @@ type events struct {
 func (q *events) add(e Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch {
-	case q.listener == nil || q.closed:
-		return
-	case len(q.waiting) >= q.most:
-		q.dropped++
+	if q.listener == nil || q.closed {
 		return
 	}
-	if q.dropped > 0 { // one more than most
-		q.waiting = append(q.waiting, Event{Kind: EventsDropped, Dropped: q.dropped})
-		q.dropped = 0
+	if n := len(q.waiting); n >= q.most {
+		if last := &q.waiting[n-1]; last.Kind == EventsDropped {
+			last.Dropped++
+			return
+		}
+		e = Event{Kind: EventsDropped, Dropped: 1}
 	}
 	q.waiting = append(q.waiting, e)
 	if !q.running {
@@ -273,22 +271,18 @@ func (q *events) run() {
 func (q *events) take() (e Event, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch {
-	case len(q.waiting) > 0:
-		e, q.waiting = q.waiting[0], q.waiting[1:]
-		return e, true
-	case q.dropped > 0:
-		e, q.dropped = Event{Kind: EventsDropped, Dropped: q.dropped}, 0
-		return e, true
+	if len(q.waiting) == 0 {
+		q.waiting, q.running = nil, false
+		return e, false
 	}
-	q.waiting, q.running = nil, false
-	return e, false
+	e, q.waiting = q.waiting[0], q.waiting[1:]
+	return e, true
 }
 
 func (q *events) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.closed, q.waiting, q.dropped = true, nil, 0
+	q.closed, q.waiting = true, nil
 }
 
 func (c *Catalog) report(before, next *snapshot) {

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +9,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/catalog/internal/layers"
 	"github.com/fairlead-go/fairlead/catalog/internal/listing"
+	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -27,10 +27,8 @@ type snapshot struct {
 }
 
 type source struct {
-	lister   *lister
-	executor middleware.ToolCaller
-	current  func() bool // reports whether the snapshot and what the server announced are the last
-	settle   func(context.Context) error
+	lister *lister
+	target guard.Target // without the tool
 }
 
 type name struct{ server, tool string }
@@ -59,25 +57,27 @@ type shown struct {
 	findings []finding.Finding
 }
 
-func build(servers map[string]*server, rules []layers.Rule, lock Lock) *snapshot {
+// build makes a snapshot of what is known; the caller holds the mutex.
+func (c *Catalog) build() *snapshot {
 	size := 0
-	for _, known := range servers {
+	for _, known := range c.servers {
 		size += len(known.definitions)
 	}
 	s := &snapshot{
-		rules: rules, lock: lock, sources: make(map[string]source), tools: make(map[name]entry, size),
+		rules: c.rules, lock: c.lock, sources: make(map[string]source), tools: make(map[name]entry, size),
 		models: make(map[string]*middleware.Tool, size), list: make([]*middleware.Tool, 0, size),
 	}
-	for _, id := range slices.Sorted(maps.Keys(servers)) {
-		if known := servers[id]; known.lister != nil {
+	for _, id := range slices.Sorted(maps.Keys(c.servers)) {
+		if known := c.servers[id]; known.lister != nil {
+			s.sources[id] = c.source(s, id, known)
 			s.add(id, known)
 		}
 	}
+	s.hold()
 	return s
 }
 
 func (s *snapshot) add(id string, known *server) {
-	s.sources[id] = source{lister: known.lister, executor: known.executor}
 	s.findings = append(s.findings, known.leftOut...)
 	if known.bare != "" {
 		s.find(id, "", finding.Unprepared, known.bare)

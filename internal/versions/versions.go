@@ -4,6 +4,7 @@
 package versions
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -173,16 +174,13 @@ func (s *server[N]) changed(names []N, since Version) bool {
 	if s.whole > since {
 		return true
 	}
-	for _, name := range names {
+	return slices.ContainsFunc(names, func(name N) bool {
 		at, known := s.written[name]
 		if !known {
 			at = s.others
 		}
-		if at > since {
-			return true
-		}
-	}
-	return false
+		return at > since
+	})
 }
 
 func (s *server[N]) busy(names []N) bool {
@@ -192,10 +190,5 @@ func (s *server[N]) busy(names []N) bool {
 	if len(names) == 0 {
 		return len(s.named) > 0
 	}
-	for _, name := range names {
-		if s.named[name] > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(name N) bool { return s.named[name] > 0 })
 }
