@@ -244,8 +244,8 @@ func Identities(object []byte, members []string, most int) (texts []string) {
 			return nil
 		}
 		for _, one := range list {
-			text, ok := Identity(one)
-			if !ok {
+			text := identity(one)
+			if text == "" {
 				return nil
 			}
 			texts = append(texts, text)
@@ -254,26 +254,21 @@ func Identities(object []byte, members []string, most int) (texts []string) {
 	return texts
 }
 
-// Identity returns the text of one value, the same for a number and its text, and for texts that differ in case
-// or surrounding space: a server may take them for the same thing.
-func Identity(raw json.RawMessage) (text string, ok bool) {
+// identity returns the text of a text or a number, and "" for any other value. It is the same for a number and its
+// text, and for texts that differ in case or surrounding space: a server may take them for the same thing.
+func identity(raw json.RawMessage) (text string) {
 	switch {
 	case len(raw) == 0:
-		return "", false
 	case raw[0] == '"':
-		if json.Unmarshal(raw, &text) != nil {
-			return "", false
-		}
+		_ = json.Unmarshal(raw, &text) // it was JSON
 	case raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9':
 		text = string(raw)
-	default: // null, true, an object
-		return "", false
 	}
 	text = strings.ToLower(strings.ToUpper(strings.TrimSpace(text))) // some letters have two small forms
 	if number, err := strconv.ParseFloat(text, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		text = strconv.FormatFloat(number, 'g', -1, 64)
 	}
-	return text, text != ""
+	return text
 }
 
 // AppendTool appends the canonical form of a tool's definition to dst.
