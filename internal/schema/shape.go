@@ -196,15 +196,12 @@ func (s *Shape) NeedsNothingBut(name string) bool {
 	return s == nil || len(s.needed) == 0 || len(s.needed) == 1 && s.needed[name]
 }
 
+var fixing = []string{"const", "enum", "pattern", "format", "minLength", "contentEncoding", "contentMediaType"}
+
 // IsFixed reports whether only certain texts are allowed here.
 func (s *Shape) IsFixed() bool {
 	return s.Any(func(o map[string]any) bool {
-		for _, k := range []string{"const", "enum", "pattern", "format", "minLength", "contentEncoding", "contentMediaType"} {
-			if _, ok := o[k]; ok {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(fixing, func(k string) bool { _, ok := o[k]; return ok })
 	})
 }
 
