@@ -34,28 +34,23 @@ func (p *Policy) approved(r hitl.Request) *Approved {
 }
 
 func (r *reader) approvals(v hujson.Value, key string) {
-	var remember string
-	offer := []string{"arguments", "members", "tool"}
-	r.object(v, key, map[string]field{
-		"by": r.by, "timeout": r.duration(&r.to.Approvals.Timeout), "patience": r.duration(&r.to.Patience),
-		"remember": r.text(&remember, "once", "session", "always"), "writes": r.flag(&r.to.Approvals.Writes),
-		"maxPending": r.count(&r.to.Approvals.MaxPending), "approved": r.each(r.approved),
-		"always": r.duration(&r.to.Approvals.AlwaysLifetime), "offer": func(v hujson.Value, key string) {
-			words := offer
-			offer = nil
-			r.texts(&offer, words...)(v, key)
-		},
+	o, remember, offer := &r.to.Approvals, "", []string{"arguments", "members", "tool"}
+	r.into(v, key, keys{
+		"by": r.by, "timeout": &o.Timeout, "patience": &r.to.Patience, "remember": text(r, &remember, "once", "session", "always"),
+		"writes": &o.Writes, "maxPending": &o.MaxPending, "approved": each(r, &r.to.Approved, r.approved),
+		"always": &o.AlwaysLifetime, "offer": texts(r, &offer, offer...),
 	})
-	r.to.Approvals.Remember = map[string]hitl.Remember{"": hitl.Once, "once": hitl.Once, "session": hitl.Session, "always": hitl.Always}[remember]
-	r.to.Approvals.OfferMembers, r.to.Approvals.OfferTool = slices.Contains(offer, "members"), slices.Contains(offer, "tool")
+	o.Remember = map[string]hitl.Remember{"": hitl.Once, "once": hitl.Once, "session": hitl.Session, "always": hitl.Always}[remember]
+	o.OfferMembers, o.OfferTool = slices.Contains(offer, "members"), slices.Contains(offer, "tool")
 }
 
 // approved reads {"tool": "files/write_file", "members": {"path": {"like": "drafts/*"},
 // "content": {"any": true}, "mode": {"is": 1}}, "until": "2027-01-31"}.
-func (r *reader) approved(v hujson.Value, key string) {
-	before, a, until := len(r.faults), Approved{Line: r.line(v.StartOffset)}, ""
-	r.object(v, key, map[string]field{
-		"tool": r.pattern(&a.Tool), "until": r.text(&until),
+func (r *reader) approved(v hujson.Value, key string, a *Approved) {
+	var until string
+	a.Line = r.line(v.StartOffset)
+	read := r.into(v, key, keys{
+		"tool": &a.Tool, "until": &until,
 		"members": func(v hujson.Value, key string) {
 			r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
 				a.Members = append(a.Members, r.member(name, m.Value, key))
@@ -64,7 +59,7 @@ func (r *reader) approved(v hujson.Value, key string) {
 	})
 	end, err := time.ParseInLocation(time.DateOnly, until, time.Local)
 	switch {
-	case len(r.faults) > before:
+	case !read:
 	case !a.Tool.Exact() || err != nil:
 		r.faultf(v, key, `it needs one "tool", such as "files/write_file", its "members", and "until", such as "2027-01-31"`)
 	default:
@@ -73,14 +68,13 @@ func (r *reader) approved(v hujson.Value, key string) {
 			r.faultf(v, key, "%s", strings.TrimPrefix(err.Error(), "approvals: "))
 		}
 	}
-	r.to.Approved = append(r.to.Approved, a)
 }
 
 // member reads what one member may be.
 func (r *reader) member(name string, v hujson.Value, key string) (m approvals.Member) {
 	m.Name = name
-	r.object(v, key, map[string]field{
-		"like": r.text(&m.Glob), "any": r.flag(&m.Any),
+	r.into(v, key, keys{
+		"like": &m.Glob, "any": &m.Any,
 		"is": func(v hujson.Value, _ string) {
 			v.Standardize()
 			m.Value = json.RawMessage(v.Pack())

@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func Parse(name string, text []byte) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.policy(v)
+	r.into(v, "", r.policy())
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -39,83 +40,70 @@ func Parse(name string, text []byte) (*Policy, error) {
 	return p, nil
 }
 
-func (r *reader) policy(v hujson.Value) {
+func (r *reader) policy() keys {
 	p := r.to
-	var schema string
-	var version int
-	r.object(v, "", map[string]field{
-		"$schema":     r.text(&schema),
-		"version":     r.counted(&version, func(n int) bool { return n > 1 }, "this Fairlead reads version 1"),
-		"trust":       r.texts(&p.Trust),
-		"readOnly":    r.flag(&p.ReadOnly),
-		"rules":       r.each(r.rule),
-		"tools":       r.each(r.tool),
+	return keys{
+		"$schema":     new(string),
+		"version":     r.within(new(int), 1, 1, "this Fairlead reads version 1"),
+		"trust":       texts(r, &p.Trust),
+		"readOnly":    &p.ReadOnly,
+		"rules":       each(r, &p.Rules, r.rule),
+		"tools":       each(r, &p.Tools, r.tool),
 		"arguments":   r.arguments,
-		"permissions": r.each(r.permission),
-		"scopes":      func(v hujson.Value, key string) { p.HasScopes = true; r.list(v, key, r.scope) },
+		"permissions": each(r, &p.Permissions, r.permission),
+		"scopes":      each(r, &p.Scopes, r.scope),
 		"approvals":   r.approvals,
 		"limits":      r.limits,
-		"timeout":     r.fields(map[string]field{"default": r.duration(&p.Timeout.Default), "cap": r.duration(&p.Timeout.Cap)}),
-		"retry":       r.fields(map[string]field{"attempts": r.count(&p.Retry.Attempts)}),
+		"timeout":     keys{"default": &p.Timeout.Default, "cap": &p.Timeout.Cap},
+		"retry":       keys{"attempts": &p.Retry.Attempts},
 		"cache":       r.lifetimes,
 		"budget":      r.budget,
-		"flow":        r.flow,
-		"output": r.fields(map[string]field{"limit": r.counted(&p.OutputLimit, func(n int) bool { return n < leastOutput },
-			"it has to be at least %d, so that something can be said", leastOutput)}),
-		"lock":  r.text(&p.Lock),
-		"audit": r.text(&p.Audit),
-	})
-}
-
-const leastOutput = 200
-
-func (r *reader) texts(to *[]string, words ...string) field {
-	return r.each(func(v hujson.Value, key string) {
-		var s string
-		if r.text(&s, words...)(v, key); s != "" {
-			*to = append(*to, s)
-		}
-	})
-}
-
-func (r *reader) pattern(to *Pattern) field {
-	return func(v hujson.Value, key string) {
-		var s string
-		if r.text(&s)(v, key); s == "" {
-			return
-		}
-		p, err := ParsePattern(s)
-		if err != nil {
-			r.faultf(v, key, "%v", err)
-			return
-		}
-		*to = p
+		"flow": keys{
+			"trusted": each(r, &p.Trusted, r.pattern),
+			"off":     texts(r, &p.FlowOff, flow.UntrustedValue, flow.UnknownAddress, flow.SensitiveOut, flow.Instructed),
+		},
+		"output": keys{"limit": r.within(&p.OutputLimit, 200, math.MaxInt, "it has to be at least 200, so that something can be said")},
+		"lock":   &p.Lock,
+		"audit":  &p.Audit,
 	}
 }
 
-func (r *reader) rule(v hujson.Value, key string) {
-	before, rule, verdict := len(r.faults), Rule{Line: r.line(v.StartOffset)}, ""
-	r.object(v, key, map[string]field{
-		"tool": r.pattern(&rule.Tool), "decide": r.text(&verdict, verdicts[1:]...), "reason": r.text(&rule.Reason),
-	})
-	if len(r.faults) == before && (rule.Tool.written == "" || verdict == "") {
+func (r *reader) pattern(v hujson.Value, key string, to *Pattern) {
+	var s string
+	if !r.into(v, key, &s) {
+		return
+	}
+	p, err := ParsePattern(s)
+	if err != nil {
+		r.faultf(v, key, "%v", err)
+	}
+	*to = p
+}
+
+func (r *reader) rule(v hujson.Value, key string, rule *Rule) {
+	verdict := ""
+	rule.Line = r.line(v.StartOffset)
+	read := r.into(v, key, keys{"tool": &rule.Tool, "decide": text(r, &verdict, verdicts[1:]...), "reason": &rule.Reason})
+	if read && (rule.Tool.written == "" || verdict == "") {
 		r.faultf(v, key, `it needs "tool" and "decide"`)
 	}
 	rule.Verdict = Verdict(slices.Index(verdicts, verdict))
-	r.to.Rules = append(r.to.Rules, rule)
 }
 
-func (r *reader) tool(v hujson.Value, key string) {
-	before, o := len(r.faults), Override{Line: r.line(v.StartOffset)}
-	var class, level, fresh string
+var (
+	classes = []string{"safe", "moderate", "dangerous"}
+	levels  = []annotation.SecurityLevel{annotation.Public, annotation.Internal, annotation.Restricted}
+)
+
+func (r *reader) tool(v hujson.Value, key string, o *Override) {
+	class := ""
+	o.Line = r.line(v.StartOffset)
 	a := &o.Annotations
-	r.object(v, key, map[string]field{
-		"tool": r.pattern(&o.Tool), "class": r.text(&class, "safe", "moderate", "dangerous"),
-		"idempotent": r.hint(&a.Idempotent), "openWorld": r.hint(&a.OpenWorld), "auditRequired": r.hint(&a.AuditRequired),
-		"freshness": r.text(&fresh, "stable", "shared", "volatile"), "secret": r.hint(&a.Secret),
-		"securityLevel": r.text(&level, "public", "internal", "restricted"), "usually": r.duration(&a.EstimatedDuration),
+	read := r.into(v, key, keys{
+		"tool": &o.Tool, "class": text(r, &class, classes...), "idempotent": &a.Idempotent, "openWorld": &a.OpenWorld,
+		"auditRequired": &a.AuditRequired, "freshness": text(r, &a.Freshness, annotation.Stable, annotation.Shared, annotation.Volatile),
+		"secret": &a.Secret, "securityLevel": text(r, &a.SecurityLevel, levels...), "usually": &a.EstimatedDuration,
 	})
-	a.SecurityLevel, a.Freshness = annotation.SecurityLevel(level), annotation.Freshness(fresh)
 	switch class {
 	case "safe":
 		a.ReadOnly, a.Destructive, a.RequiresConfirmation = annotation.Yes, annotation.No, annotation.No
@@ -124,7 +112,7 @@ func (r *reader) tool(v hujson.Value, key string) {
 	case "dangerous":
 		a.ReadOnly, a.Destructive = annotation.No, annotation.Yes
 	}
-	if len(r.faults) > before {
+	if !read {
 		return
 	}
 	if o.Tool.written == "" {
@@ -133,79 +121,57 @@ func (r *reader) tool(v hujson.Value, key string) {
 	if err := a.Validate(); err != nil {
 		r.faultf(v, key, "%v", err)
 	}
-	r.to.Tools = append(r.to.Tools, o)
 }
 
 // lifetimes reads what is cached: "on", "off" or a time, by pattern.
 func (r *reader) lifetimes(v hujson.Value, key string) {
-	r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
-		tool, err := ParsePattern(name)
-		if err != nil {
-			r.faultf(m.Name, key, "%v", err)
-			return
-		}
-		l := Lifetime{Tool: tool}
+	r.members(v, key, func(_ string, m hujson.ObjectMember, key string) {
+		var l Lifetime
+		r.into(m.Name, key, &l.Tool)
 		switch s, ok := m.Value.Value.(hujson.Literal); {
 		case ok && s.String() == "off":
 		case ok && s.String() == "on":
 			l.Time = -1
 		default:
-			r.duration(&l.Time)(m.Value, key)
+			r.into(m.Value, key, &l.Time)
 		}
 		r.to.Cache = append(r.to.Cache, l)
 	})
 }
 
-func (r *reader) hint(to *annotation.Hint) field {
-	return func(v hujson.Value, key string) {
-		if yes, ok := literal[bool](r, v, key, "true or false"); ok {
-			*to = annotation.HintOf(yes)
-		}
-	}
-}
-
 // permission is the form of what a tool may need, without the wildcards of scopes.
 var permission = regexp.MustCompile(`^[A-Za-z0-9_:/-]+(\.[A-Za-z0-9_:/-]+)*$`)
 
-func (r *reader) permission(v hujson.Value, key string) {
-	before, one := len(r.faults), Permission{}
-	r.object(v, key, map[string]field{"tool": r.pattern(&one.Tool), "permission": r.text(&one.Permission)})
-	if len(r.faults) > before {
-		return
-	}
-	if !permission.MatchString(one.Permission) || len(one.Permission) > 200 || strings.HasSuffix(one.Permission, ".all") || one.Tool.written == "" {
+func (r *reader) permission(v hujson.Value, key string, one *Permission) {
+	read := r.into(v, key, keys{"tool": &one.Tool, "permission": &one.Permission})
+	valid := permission.MatchString(one.Permission) && len(one.Permission) <= 200 && !strings.HasSuffix(one.Permission, ".all")
+	if read && (!valid || one.Tool.written == "") {
 		r.faultf(v, key, `it needs "tool", and a "permission" such as "customers.read"`)
 	}
-	r.to.Permissions = append(r.to.Permissions, one)
 }
 
-func (r *reader) scope(v hujson.Value, key string) {
-	var s catalog.Scope
-	if _, isObject := v.Value.(*hujson.Object); isObject {
-		var level string
-		r.object(v, key, map[string]field{"permission": r.text(&s.Permission), "upTo": r.text(&level, "public", "internal", "restricted")})
-		s.Ceiling = annotation.SecurityLevel(level)
-	} else {
-		r.text(&s.Permission)(v, key)
+func (r *reader) scope(v hujson.Value, key string, s *catalog.Scope) {
+	var to any = &s.Permission
+	if v.Value.Kind() == '{' {
+		to = keys{"permission": to, "upTo": text(r, &s.Ceiling, levels...)}
 	}
-	if s.Permission == "" {
+	if !r.into(v, key, to) {
 		return
 	}
-	if _, err := new(catalog.Catalog).View(s); err != nil {
+	if _, err := new(catalog.Catalog).View(*s); err != nil {
 		r.faultf(v, key, "%s", strings.TrimPrefix(err.Error(), "catalog: the scopes of a view: "))
 	}
-	r.to.Scopes = append(r.to.Scopes, s)
 }
 
 func (r *reader) limits(v hujson.Value, key string) {
 	o := &r.to.Limits
-	r.object(v, key, map[string]field{
-		"perMinute": r.amount(&o.PerMinute), "burst": r.count(&o.Burst), "maxWait": r.duration(&o.MaxWait),
+	r.into(v, key, keys{
+		"perMinute": &o.PerMinute, "burst": &o.Burst, "maxWait": &o.MaxWait,
 		"servers": func(v hujson.Value, key string) {
 			o.Servers = make(map[string]ratelimit.Limit)
 			r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
 				var l ratelimit.Limit
-				r.object(m.Value, key, map[string]field{"perMinute": r.amount(&l.PerMinute), "burst": r.count(&l.Burst)})
+				r.into(m.Value, key, keys{"perMinute": &l.PerMinute, "burst": &l.Burst})
 				if l.PerMinute == 0 {
 					r.faultf(m.Value, key, `it needs "perMinute"`)
 				}
@@ -220,31 +186,12 @@ func (r *reader) limits(v hujson.Value, key string) {
 
 func (r *reader) budget(v hujson.Value, key string) {
 	b := new(budget.Options)
-	r.object(v, key, map[string]field{
-		"calls": r.count(&b.Session.Calls), "cost": r.amount(&b.Session.Cost), "time": r.duration(&b.Session.Time),
-		"idle": r.duration(&b.Idle), "pause": r.duration(&b.Pause),
-		"repeats": r.counted(&b.Repeats, func(n int) bool { return n > mostRepeats }, "it may be %d at most", mostRepeats),
+	r.into(v, key, keys{
+		"calls": &b.Session.Calls, "cost": &b.Session.Cost, "time": &b.Session.Time, "idle": &b.Idle, "pause": &b.Pause,
+		"repeats": r.within(&b.Repeats, 1, 100, "it may be 100 at most"),
 	})
 	r.to.Budget = b
 }
-
-func (r *reader) flow(v hujson.Value, key string) {
-	var off []string
-	r.object(v, key, map[string]field{
-		"trusted": r.each(func(v hujson.Value, key string) {
-			var trusted Pattern
-			if r.pattern(&trusted)(v, key); trusted.written != "" {
-				r.to.Trusted = append(r.to.Trusted, trusted)
-			}
-		}),
-		"off": r.texts(&off, string(flow.UntrustedValue), string(flow.UnknownAddress), string(flow.SensitiveOut), string(flow.Instructed)),
-	})
-	for _, rule := range off {
-		r.to.FlowOff = append(r.to.FlowOff, flow.Rule(rule))
-	}
-}
-
-const mostRepeats = 100
 
 // unreachable names the rules that never decide anything.
 func (p *Policy) unreachable() []string {
@@ -298,7 +245,7 @@ const lookEvery = time.Second
 var approvers = []string{"elicit", "web", "terminal", "deny"}
 
 func (r *reader) by(v hujson.Value, key string) {
-	r.texts(&r.to.By, approvers...)(v, key)
+	texts(r, &r.to.By, approvers...)(v, key)
 	if err := CheckApprovers(r.to.By); err != nil {
 		r.faultf(v, key, "%v", err)
 	}
@@ -326,14 +273,15 @@ func (r *reader) arguments(v hujson.Value, key string) {
 	r.to.Arguments = make(preflight.Rules)
 	r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
 		var rules []preflight.Rule
-		read := r.argumentRule(&rules)
-		if _, isList := m.Value.Value.(*hujson.Array); isList {
-			read = r.each(read)
+		read := each(r, &rules, r.argumentRule)
+		if m.Value.Value.Kind() != '[' {
+			rules = make([]preflight.Rule, 1)
+			read = func(v hujson.Value, key string) { r.argumentRule(v, key, &rules[0]) }
 		}
 		switch read(m.Value, key); {
 		case !oneTool.MatchString(name):
 			r.faultf(m.Name, key, `it names no tool; write "server/tool", such as "github/issue_write"`)
-		case len(rules) == 0:
+		case len(rules) == 0 || rules[0] == nil:
 			r.faultf(m.Value, key, "it needs a rule")
 		default:
 			r.to.Arguments[name] = preflight.Strictest(rules...)
@@ -342,19 +290,16 @@ func (r *reader) arguments(v hujson.Value, key string) {
 }
 
 // argumentRule reads {"when": {"method": ["get"]}, "class": "safe"}.
-func (r *reader) argumentRule(to *[]preflight.Rule) field {
-	return func(v hujson.Value, key string) {
-		var when preflight.Condition
-		var class string
-		before := len(r.faults)
-		r.object(v, key, map[string]field{"when": r.when(&when), "class": r.text(&class, "safe", "moderate", "dangerous")})
-		rule := map[string]func() preflight.Rule{"safe": when.Safe, "moderate": when.Moderate, "dangerous": when.Dangerous}[class]
-		switch {
-		case rule != nil && when.String() != "":
-			*to = append(*to, rule())
-		case len(r.faults) == before:
-			r.faultf(v, key, `it needs "when", with at least one argument, and "class"`)
-		}
+func (r *reader) argumentRule(v hujson.Value, key string, to *preflight.Rule) {
+	var when preflight.Condition
+	var class string
+	read := r.into(v, key, keys{"when": r.when(&when), "class": text(r, &class, classes...)})
+	rule := map[string]func() preflight.Rule{"safe": when.Safe, "moderate": when.Moderate, "dangerous": when.Dangerous}[class]
+	switch {
+	case rule != nil && when.String() != "":
+		*to = rule()
+	case read:
+		r.faultf(v, key, `it needs "when", with at least one argument, and "class"`)
 	}
 }
 
@@ -363,14 +308,13 @@ func (r *reader) when(to *preflight.Condition) field {
 	return func(v hujson.Value, key string) {
 		r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
 			var values []any
-			r.list(m.Value, key, func(v hujson.Value, key string) {
-				value, ok := literal[any](r, v, key, "a text, true or false")
-				if _, isNumber := value.(float64); isNumber {
-					r.faultf(v, key, "it has to be a text, true or false")
-				} else if ok {
-					values = append(values, value)
+			each(r, &values, func(v hujson.Value, key string, value *any) {
+				const what = "a text, true or false"
+				literal(r, v, key, what, value)
+				if _, isNumber := (*value).(float64); isNumber {
+					r.faultf(v, key, "it has to be %s", what)
 				}
-			})
+			})(m.Value, key)
 			if name == "" || len(values) == 0 {
 				r.faultf(m.Name, key, "it needs the name of an argument, and at least one value")
 				return

@@ -34,9 +34,8 @@ type Policy struct {
 	Trust []string
 	// ReadOnly shows and calls what is Safe, and nothing else.
 	ReadOnly bool
-	// Scopes are what the proxy's clients may do; nil with HasScopes unset means everything.
-	Scopes    []catalog.Scope
-	HasScopes bool
+	// Scopes are what the proxy's clients may do; nil means everything.
+	Scopes []catalog.Scope
 	// Permissions say what a caller of a tool needs.
 	Permissions []Permission
 	// Rules say what is allowed, asked about and denied.

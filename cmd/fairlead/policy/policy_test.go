@@ -82,7 +82,7 @@ func TestEverythingThatAPolicyCanSay(t *testing.T) {
 	if a := p.Tools[1].Annotations; a.Safety() != annotation.Moderate || a.SecurityLevel != annotation.Restricted || a.AuditRequired != annotation.Yes {
 		t.Errorf("%+v", a)
 	}
-	if p.Rules[0].Line != 8 || p.Rules[0].Reason != "ask an owner" || len(p.Arguments) != 1 || len(p.Scopes) != 2 || !p.HasScopes {
+	if p.Rules[0].Line != 8 || p.Rules[0].Reason != "ask an owner" || len(p.Arguments) != 1 || len(p.Scopes) != 2 {
 		t.Errorf("%+v", p)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/nearest"
 	"github.com/fairlead-go/fairlead/safetext"
@@ -41,6 +42,7 @@ type reader struct {
 	raw    []byte
 	to     *Policy // what is read so far
 	faults []*Error
+	wrong  int // how many faults there are, of which the first are kept
 
 	offset, breaks int // how many line breaks stand before what was asked for last
 }
@@ -58,7 +60,7 @@ func (r *reader) line(offset int) int {
 }
 
 func (r *reader) faultf(v hujson.Value, key, format string, args ...any) {
-	if len(r.faults) < maxFaults {
+	if r.wrong++; r.wrong <= maxFaults {
 		r.faults = append(r.faults, &Error{r.name, r.line(v.StartOffset), safetext.Line(key), fmt.Sprintf(format, args...)})
 	}
 }
@@ -87,26 +89,49 @@ func (r *reader) parse() (hujson.Value, error) {
 	return v, &Error{r.name, max(line, 1), "", "it is no JSON: " + text}
 }
 
-type field func(v hujson.Value, key string)
+// A field reads the value of a key.
+type field = func(v hujson.Value, key string)
 
-// fields is a field that is an object with these keys, each once.
-func (r *reader) fields(fields map[string]field) field {
-	return func(v hujson.Value, key string) { r.object(v, key, fields) }
-}
+// keys are those of an object, each once, and what [reader.into] reads their values into.
+type keys map[string]any
 
-// each is a field that is a list, and reads each of its values.
-func (r *reader) each(read field) field {
-	return func(v hujson.Value, key string) { r.list(v, key, read) }
-}
-
-func (r *reader) object(v hujson.Value, at string, fields map[string]field) {
-	r.members(v, at, func(name string, m hujson.ObjectMember, key string) {
-		if read, known := fields[name]; known {
-			read(m.Value, key)
-		} else {
-			r.faultf(m.Name, key, "the key is unknown; %s", nearestKey(name, fields))
+// into reads a value into what to points at, by its type, into the keys of an object, or by a field. It
+// reports whether there was no fault.
+func (r *reader) into(v hujson.Value, key string, to any) bool {
+	before := r.wrong
+	switch to := to.(type) {
+	case field:
+		to(v, key)
+	case keys:
+		r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
+			if to[name] != nil {
+				r.into(m.Value, key, to[name])
+			} else {
+				r.faultf(m.Name, key, "the key is unknown; %s", nearestKey(name, to))
+			}
+		})
+	case *string:
+		text(r, to)(v, key)
+	case *bool:
+		literal(r, v, key, "true or false", to)
+	case *annotation.Hint:
+		var yes bool
+		literal(r, v, key, "true or false", &yes)
+		*to = annotation.HintOf(yes)
+	case *int:
+		if literal(r, v, key, "a whole number", to) && *to <= 0 {
+			r.faultf(v, key, "it has to be at least 1")
 		}
-	})
+	case *float64:
+		if literal(r, v, key, "a number", to) && *to <= 0 {
+			r.faultf(v, key, "it has to be more than 0")
+		}
+	case *time.Duration:
+		r.duration(v, key, to)
+	default:
+		r.pattern(v, key, to.(*Pattern))
+	}
+	return r.wrong == before
 }
 
 // members reads each member of an object. One that is given twice is a fault, and not read.
@@ -129,102 +154,89 @@ func (r *reader) members(v hujson.Value, at string, read func(name string, m huj
 	}
 }
 
-func (r *reader) list(v hujson.Value, at string, read field) {
-	a, ok := v.Value.(*hujson.Array)
-	if !ok {
-		r.faultf(v, at, "it has to be a list, in brackets")
-		return
-	}
-	if len(a.Elements) > maxEntries {
-		r.faultf(v, at, "it has %d entries, more than %d", len(a.Elements), maxEntries)
-		return
-	}
-	for i, e := range a.Elements {
-		read(e, fmt.Sprintf("%s[%d]", at, i))
-	}
-}
-
 // maxEntries is how long a list may be. A longer one is refused whole.
 const maxEntries = 10_000
 
-// literal reads a value of one type, and reports any other.
-func literal[T any](r *reader, v hujson.Value, key, what string) (value T, ok bool) {
-	l, isLiteral := v.Value.(hujson.Literal)
-	if !isLiteral || string(l) == "null" || json.Unmarshal(l, &value) != nil {
-		r.faultf(v, key, "it has to be %s", what)
-		return value, false
-	}
-	return value, true
-}
-
-// text sets a text that is one of the words, any where there are none.
-func (r *reader) text(to *string, words ...string) field {
-	return func(v hujson.Value, key string) {
-		s, ok := literal[string](r, v, key, "a text")
+// each is a field that is a list, maybe an empty one, of what read takes.
+func each[T any](r *reader, to *[]T, read func(v hujson.Value, key string, to *T)) field {
+	return func(v hujson.Value, at string) {
+		a, ok := v.Value.(*hujson.Array)
 		switch {
 		case !ok:
+			r.faultf(v, at, "it has to be a list, in brackets")
+			return
+		case len(a.Elements) > maxEntries:
+			r.faultf(v, at, "it has %d entries, more than %d", len(a.Elements), maxEntries)
+			return
+		}
+		*to = make([]T, 0, len(a.Elements))
+		for i, e := range a.Elements {
+			before, one := r.wrong, *new(T)
+			if read(e, fmt.Sprintf("%s[%d]", at, i), &one); r.wrong == before {
+				*to = append(*to, one)
+			}
+		}
+	}
+}
+
+// literal reads a value of one type, and reports any other.
+func literal[T any](r *reader, v hujson.Value, key, what string, to *T) bool {
+	l, isLiteral := v.Value.(hujson.Literal)
+	if !isLiteral || string(l) == "null" || json.Unmarshal(l, to) != nil {
+		r.faultf(v, key, "it has to be %s", what)
+		return false
+	}
+	return true
+}
+
+// text is a field that is one of the words, any text where there are none.
+func text[S ~string](r *reader, to *S, words ...S) field {
+	return func(v hujson.Value, key string) {
+		var s S
+		switch {
+		case !literal(r, v, key, "a text", &s):
 		case s == "":
 			r.faultf(v, key, "it is empty")
 		case len(words) > 0 && !slices.Contains(words, s):
-			r.faultf(v, key, "%q is none of %s", safetext.Cut(s, 80), strings.Join(words, ", "))
+			known := make([]string, len(words))
+			for i, word := range words {
+				known[i] = string(word)
+			}
+			r.faultf(v, key, "%q is none of %s", safetext.Cut(string(s), 80), strings.Join(known, ", "))
 		default:
 			*to = s
 		}
 	}
 }
 
-func (r *reader) flag(to *bool) field {
+// texts is a list of them.
+func texts[S ~string](r *reader, to *[]S, words ...S) field {
+	return each(r, to, func(v hujson.Value, key string, to *S) { text(r, to, words...)(v, key) })
+}
+
+// within is a field that is a count with a further rule.
+func (r *reader) within(to *int, least, most int, fault string) field {
 	return func(v hujson.Value, key string) {
-		if b, ok := literal[bool](r, v, key, "true or false"); ok {
-			*to = b
+		if r.into(v, key, to) && (*to < least || *to > most) {
+			r.faultf(v, key, "%s", fault)
 		}
 	}
 }
 
-func (r *reader) count(to *int) field { return positive(r, to, "a whole number", "at least 1") }
-
-func (r *reader) amount(to *float64) field { return positive(r, to, "a number", "more than 0") }
-
-func positive[N int | float64](r *reader, to *N, what, least string) field {
-	return func(v hujson.Value, key string) {
-		n, ok := literal[N](r, v, key, what)
-		switch {
-		case !ok:
-		case n <= 0:
-			r.faultf(v, key, "it has to be %s", least)
-		default:
-			*to = n
-		}
+func (r *reader) duration(v hujson.Value, key string, to *time.Duration) {
+	const what = `a time with its unit, such as "30s", "1h30m", "1 day" or "2 weeks"`
+	var s string
+	if !literal(r, v, key, what, &s) {
+		return
 	}
-}
-
-// counted is count with a further rule.
-func (r *reader) counted(to *int, wrong func(n int) bool, fault string, args ...any) field {
-	return func(v hujson.Value, key string) {
-		if r.count(to)(v, key); *to > 0 && wrong(*to) {
-			r.faultf(v, key, fault, args...)
-		}
+	d, err := time.ParseDuration(inHours(s))
+	switch {
+	case err != nil:
+		r.faultf(v, key, "%q is no time; it has to be %s", safetext.Cut(s, 40), what)
+	case d <= 0:
+		r.faultf(v, key, "it has to be more than 0")
 	}
-}
-
-// duration sets a time with its unit.
-func (r *reader) duration(to *time.Duration) field {
-	return func(v hujson.Value, key string) {
-		const what = `a time with its unit, such as "30s", "1h30m", "1 day" or "2 weeks"`
-		s, ok := literal[string](r, v, key, what)
-		if !ok {
-			return
-		}
-		d, err := time.ParseDuration(inHours(s))
-		switch {
-		case err != nil:
-			r.faultf(v, key, "%q is no time; it has to be %s", safetext.Cut(s, 40), what)
-		case d <= 0:
-			r.faultf(v, key, "it has to be more than 0")
-		default:
-			*to = d
-		}
-	}
+	*to = d
 }
 
 // inHours returns a text of days or weeks, such as "30 days", in hours, and any other as it is.
@@ -246,7 +258,7 @@ func (r *reader) err() (all error) {
 }
 
 // nearestKey names the key that was probably meant.
-func nearestKey(name string, fields map[string]field) string {
+func nearestKey(name string, fields keys) string {
 	known := slices.Sorted(maps.Keys(fields))
 	if best := nearest.Of(name, known); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)

@@ -129,7 +129,7 @@ func (p *plan) newSet(caller access.Caller) (*set, error) {
 	s := &set{viewer: c, plan: p, catalog: c, added: make(map[*server]bool), last: make(map[*server]*listing)}
 	if err == nil && o.Scopes != nil {
 		s.viewer, err = c.View(o.Scopes...)
-	} else if err == nil && p.policy.HasScopes {
+	} else if err == nil && p.policy.Scopes != nil {
 		s.viewer, err = c.View(p.policy.Scopes...)
 	}
 	if err == nil && caller.Limited {
@@ -162,7 +162,7 @@ func (s *set) covers(t *middleware.Tool) bool {
 	return ok
 }
 
-func (p *plan) scoped() bool { return p.proxy.o.Scopes != nil || p.policy.HasScopes }
+func (p *plan) scoped() bool { return p.proxy.o.Scopes != nil || p.policy.Scopes != nil }
 
 // permission is what a caller of a tool needs: by the policy, or by the tool's class.
 func (p *plan) permission(t *middleware.Tool) string {
