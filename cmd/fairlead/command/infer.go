@@ -135,17 +135,15 @@ func explain(out io.Writer, tools []listedTool) error {
 // inferByServer infers the tools of each server together, and returns them in the order of the tools.
 func inferByServer(tools []listedTool) []annotation.Annotations {
 	groups := make(map[string][]int)
-	for i, t := range tools {
-		groups[t.server] = append(groups[t.server], i)
-	}
 	all := make([]annotation.Annotations, len(tools))
-	for server, members := range groups {
-		if server == "" { // these have nothing in common
-			for _, i := range members {
-				all[i] = infer.Tool(tools[i].definition)
-			}
+	for i, t := range tools {
+		if t.server == "" { // it has nothing in common with others
+			all[i] = infer.Tool(t.definition)
 			continue
 		}
+		groups[t.server] = append(groups[t.server], i)
+	}
+	for _, members := range groups {
 		definitions := make([]*mcp.Tool, len(members))
 		for k, i := range members {
 			definitions[k] = tools[i].definition
