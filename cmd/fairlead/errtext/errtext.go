@@ -18,34 +18,27 @@ import (
 
 // Of returns the text of an error in which those of files, programs and connections are replaced by what has happened.
 func Of(err error) string {
-	text := err.Error()
-	each(err, func(e error) bool {
-		plain := known(e)
-		if plain == "" {
-			return false
-		}
-		text = strings.ReplaceAll(text, e.Error(), plain)
-		return true
-	})
-	return strings.ReplaceAll(wrappers.ReplaceAllString(text, "$1"), io.ErrUnexpectedEOF.Error(), "it ends too early")
+	text := wrappers.ReplaceAllString(replace(err.Error(), err), "$1")
+	return strings.ReplaceAll(text, io.ErrUnexpectedEOF.Error(), "it ends too early")
 }
 
 // wrappers are what the MCP Go SDK, the reader of JSON with comments and packages of ours write before a cause.
 var wrappers = regexp.MustCompile(`(^|\s)(?:(?:calling|sending) "[a-z/]+": |(?:rejected by transport|hujson|parsing value|audit|judge|pins): )+`)
 
-// each calls do with an error and with what it wraps, the outermost first, and goes no deeper when it returns true.
-func each(err error, do func(error) bool) {
-	if err == nil || do(err) {
-		return
+// replace replaces in text an error that is known, or else those of what it wraps, the outermost first.
+func replace(text string, err error) string {
+	if plain := known(err); plain != "" {
+		return strings.ReplaceAll(text, err.Error(), plain)
 	}
 	switch e := err.(type) { //nolint:errorlint // the tree is walked here
 	case interface{ Unwrap() error }:
-		each(e.Unwrap(), do)
+		return replace(text, e.Unwrap())
 	case interface{ Unwrap() []error }:
 		for _, inner := range e.Unwrap() {
-			each(inner, do)
+			text = replace(text, inner)
 		}
 	}
+	return text
 }
 
 // known returns what an error of the standard library means, "" if that is not known.
