@@ -122,18 +122,14 @@ func reportOf(all *fleet) (*report.Report, error) {
 		return nil, atFault(err)
 	}
 	r := new(report.Report)
+	r.Add(all.tools, changes, standard(nobody).Describe().Will)
 	for _, a := range all.asked {
 		s := report.Server{ID: a.ID, Target: a.String(), File: a.File, Line: a.Line}
 		if a.err != nil {
 			s.Error = a.err.Error()
+			r.Fail(a.ID, s.Error)
 		}
 		r.Servers = append(r.Servers, s)
-	}
-	r.Add(all.tools, changes, standard(nobody).Describe().Will)
-	for _, a := range all.asked {
-		if a.err != nil {
-			r.Fail(a.ID, a.err.Error())
-		}
 	}
 	return r, nil
 }
