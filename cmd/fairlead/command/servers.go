@@ -108,10 +108,10 @@ func (f *serverNames) named() ([]dial.Target, error) {
 	var names []string
 	for _, text := range f.servers {
 		name, what, defines := strings.Cut(text, "=")
-		if !defines && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
 		if !defines {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 			continue
 		}
 		words, err := split(what)
@@ -125,17 +125,12 @@ func (f *serverNames) named() ([]dial.Target, error) {
 	if len(names) > 0 && len(f.configs) == 0 {
 		return nil, fmt.Errorf("--server %s: of which file? Name one by --config, or write --server %s=URL", names[0], names[0])
 	}
+	wanted := slices.Collect(slices.Chunk(names, 1))
 	if len(names) == 0 {
-		for _, path := range f.configs {
-			found, err := dial.Configured(path)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
-		}
+		wanted = [][]string{nil} // all of them
 	}
-	for _, name := range names {
-		found, err := f.find(name)
+	for _, name := range wanted {
+		found, err := f.find(name...)
 		if err != nil {
 			return nil, err
 		}
@@ -144,13 +139,13 @@ func (f *serverNames) named() ([]dial.Target, error) {
 	return append(all, own...), nil
 }
 
-// find returns the server of the name out of the files, of which one has to have it.
-func (f *serverNames) find(name string) (all []dial.Target, err error) {
+// find returns the servers of the files, or only that of a name, which one of the files has to have.
+func (f *serverNames) find(name ...string) (all []dial.Target, err error) {
 	var missing error
 	for _, path := range f.configs {
-		found, err := dial.Configured(path, name)
+		found, err := dial.Configured(path, name...)
 		switch {
-		case errors.Is(err, dial.ErrNoServer):
+		case len(name) > 0 && errors.Is(err, dial.ErrNoServer):
 			missing = err
 		case err != nil:
 			return nil, err
