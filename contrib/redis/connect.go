@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,22 +85,19 @@ func withoutPassword(address string) string {
 func (s *Store) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(8*s.timeout, 2*time.Second)) // once, and with a handshake
 	defer cancel()
-	info, err := s.greet(ctx)
-	if err != nil {
-		return explain(err)
+	heard := s.pulse(ctx)
+	some := false // of a cluster's masters may be away
+	for address, err := range heard {
+		s.contacts.at(address).turn(err != nil)
+		some = some || err == nil
 	}
-	version := field(info, "redis_version")
-	major, _, _ := strings.Cut(version, ".")
-	if n, err := strconv.Atoi(major); err != nil || n < oldest {
-		return fmt.Errorf("it is version %.20q; version %d or later is needed", version, oldest)
+	if !some {
+		return explain(cmp.Or(slices.Collect(maps.Values(heard))...))
 	}
-	// Results need both: a script that may write when memory is full, and a plain write.
+	// Results need a plain write too, which fails when memory is full.
 	probe := s.key("probe", "start")
 	for n := 0; s.contactOf(ctx, probe).isDown(); n++ { // a key of a master that is there
 		probe = s.key("probe", strconv.Itoa(n))
-	}
-	if err := mark.Run(ctx, s.client, []string{probe}, 1000).Err(); err != nil {
-		return explain(err)
 	}
 	if err := s.client.Set(ctx, probe, "1", time.Second).Err(); err != nil {
 		return explain(err)
@@ -109,36 +107,10 @@ func (s *Store) check(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, c := range s.contacts.of {
-		c.begin(time.Now())
+	for address := range heard {
+		s.contacts.at(address).begin(time.Now())
 	}
 	return nil
-}
-
-// greet makes the contacts, and returns what a server tells of itself. Some masters of a cluster may be away.
-func (s *Store) greet(ctx context.Context) (info string, err error) {
-	cluster, ok := s.client.(*goredis.ClusterClient)
-	if !ok {
-		s.contacts.at("")
-		return s.client.Info(ctx, "server").Result()
-	}
-	var mu sync.Mutex
-	var away error
-	err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
-		text, err := node.Info(ctx, "server").Result()
-		mu.Lock()
-		defer mu.Unlock()
-		if s.contacts.at(node.Options().Addr).turn(err != nil); err != nil {
-			away = err
-			return nil
-		}
-		info = text
-		return nil
-	})
-	if info == "" {
-		return "", cmp.Or(err, away)
-	}
-	return info, nil
 }
 
 // layout is raised when what is in Redis changes, so that replicas of different versions do not share it.
@@ -167,9 +139,6 @@ func (s *Store) meet(ctx context.Context) error {
 	}
 	return s.client.Expire(ctx, key, fleetKept).Err()
 }
-
-// mark tests whether scripts can be used.
-var mark = script("mark")
 
 //go:embed lua
 var sources embed.FS
@@ -222,14 +191,14 @@ func kindOf(err error) string {
 	if err == nil {
 		return ""
 	}
-	var network net.Error
+	network, ok := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, errGone):
 		return "gone"
 	case isAnswer(err):
 		word, _, _ := strings.Cut(err.Error(), " ")
 		return word
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), ok && network.Timeout():
 		return "timeout"
 	}
 	return "no connection"
@@ -237,16 +206,14 @@ func kindOf(err error) string {
 
 // isAnswer reports whether Redis has answered, if only with an error.
 func isAnswer(err error) bool {
-	if err == nil {
-		return true
-	}
-	var answer goredis.Error
-	return errors.As(err, &answer)
+	_, answered := errors.AsType[goredis.Error](err)
+	return err == nil || answered
 }
 
-func field(info, name string) string {
-	_, rest, _ := strings.Cut(info, name+":")
-	value, _, _ := strings.Cut(rest, "\n")
+// field returns the text between two others.
+func field(info, before, after string) string {
+	_, rest, _ := strings.Cut(info, before)
+	value, _, _ := strings.Cut(rest, after)
 	return strings.TrimSpace(value)
 }
 
@@ -257,7 +224,7 @@ type runs struct {
 	mu      sync.Mutex
 	at      map[string]string // by the server's own address
 	known   atomic.Pointer[map[string]bool]
-	again   func(time.Time) // called at each start after the first
+	back    atomic.Pointer[time.Time] // when Redis was back after an outage, or had started again; nil before the first
 }
 
 const runSize = 16 // of a run's id, as tokens have it
@@ -274,17 +241,20 @@ func (r *runs) met(ctx context.Context, conn *goredis.Conn) error {
 	if err != nil {
 		return err
 	}
-	run := field(info, "run_id")
-	if len(run) < runSize {
+	run, version := field(info, "run_id:", "\n"), field(info, "redis_version:", "\n")
+	major, _, _ := strings.Cut(version, ".")
+	switch n, err := strconv.Atoi(major); {
+	case len(run) < runSize:
 		return errors.New("the server at this address is not Redis: its INFO has no run_id")
+	case err != nil || n < oldest:
+		return fmt.Errorf("it is version %.20q; version %d or later is needed", version, oldest)
 	}
 	run = run[:runSize] // as much of it as tokens have
 	client, err := conn.Do(ctx, "CLIENT", "INFO").Text()
 	if err != nil {
 		return err
 	}
-	_, rest, _ := strings.Cut(client, " laddr=")
-	address, _, _ := strings.Cut(rest, " ")
+	address := field(client, " laddr=", " ")
 	if !r.cluster {
 		address = "" // there is one server, wherever it is
 	}
@@ -295,7 +265,7 @@ func (r *runs) met(ctx context.Context, conn *goredis.Conn) error {
 		return nil
 	case "":
 	default:
-		r.again(time.Now())
+		r.again()
 	}
 	r.at[address] = run
 	known := make(map[string]bool, len(r.at))
@@ -305,6 +275,9 @@ func (r *runs) met(ctx context.Context, conn *goredis.Conn) error {
 	r.known.Store(&known)
 	return nil
 }
+
+// again records that Redis is back, or has started again.
+func (r *runs) again() { r.back.Store(new(time.Now())) }
 
 // only removes the nodes of a cluster that are no longer masters.
 func (r *runs) only(masters map[string]bool) {

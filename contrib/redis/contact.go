@@ -79,12 +79,13 @@ type contact struct {
 	down     bool
 }
 
-// begin is the first heartbeat of a master that is there when the store is opened: nothing was used before it.
+// begin makes the first heartbeat of a master that is there when the store is opened count at once: nothing was used
+// before it.
 func (c *contact) begin(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.down {
-		c.last = now
+		c.last, c.believed = now, time.Time{}
 	}
 }
 
@@ -172,7 +173,9 @@ func (s *Store) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		heard := s.pulse(ctx)
+		within, cancel := context.WithTimeout(ctx, s.timeout)
+		heard := s.pulse(within)
+		cancel()
 		if ctx.Err() != nil {
 			return
 		}
@@ -200,7 +203,7 @@ func (s *Store) hear(ctx context.Context, heard map[string]error) {
 	for address, err := range heard {
 		c := s.contacts.at(address)
 		if err = cmp.Or(err, owing); err == nil && c.isDown() {
-			s.returns.again(time.Now()) // before any call asks for a token
+			s.runs.again() // before any call asks for a token
 		}
 		if c.turn(err != nil) {
 			s.said.change(ctx, strings.TrimSpace(ofServer+" "+address), err)
@@ -210,8 +213,6 @@ func (s *Store) hear(ctx context.Context, heard map[string]error) {
 
 // pulse sends a heartbeat to each master, and returns what became of each.
 func (s *Store) pulse(ctx context.Context) map[string]error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
 	cluster, ok := s.beats.(*goredis.ClusterClient)
 	if !ok {
 		run, err := pulse.Run(ctx, s.beats, nil).Text()
@@ -232,6 +233,9 @@ func (s *Store) pulse(ctx context.Context) map[string]error {
 	if err != nil { // it is not known which masters there are
 		s.contacts.mu.Lock()
 		defer s.contacts.mu.Unlock()
+		if len(s.contacts.of) == 0 { // the store is being opened
+			heard[""] = err
+		}
 		for address := range s.contacts.of {
 			heard[address] = err
 		}

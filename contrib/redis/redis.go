@@ -65,7 +65,6 @@ type Store struct {
 	said     said
 	owed     owed
 	leads    leads
-	returns  returns
 	found    hits
 	servers  sync.Map // of each server's id, the common part of its keys
 
@@ -109,19 +108,15 @@ func New(ctx context.Context, to *goredis.UniversalOptions, o Options) (*Store, 
 			}
 		}
 	}
-	seal, err := newSealer(o)
-	if err != nil {
-		return nil, err
-	}
 	s := &Store{
 		prefix:   cmp.Or(o.Prefix, defaultPrefix),
 		timeout:  cmp.Or(o.Timeout, defaultTimeout),
 		maxValue: cmp.Or(o.MaxValue, defaultMaxValue),
-		seal:     seal,
+		seal:     newSealer(o),
+		contacts: newContacts(cmp.Or(o.Timeout, defaultTimeout)),
 		runs:     newRuns(),
 		said:     said{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), last: make(map[string]failing)},
 	}
-	s.contacts, s.runs.again = newContacts(s.timeout), s.returns.again
 	if err := s.connect(ctx, *to); err != nil {
 		return nil, fmt.Errorf("redis: %s: %w", strings.Join(to.Addrs, ", "), err)
 	}

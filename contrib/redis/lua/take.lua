@@ -1,6 +1,7 @@
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local id, longest, most, lease, shut = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local ago = tonumber(ARGV[6]) -- since Redis was back, -1 for long ago
 local n = #KEYS / 3
 local rate, burst, have = {}, {}, {}
 
@@ -17,10 +18,13 @@ local function write(i, tokens, at)
 end
 
 for i = 1, n do
-  rate[i], burst[i] = tonumber(ARGV[3 + 3 * i]), tonumber(ARGV[4 + 3 * i])
-  if ARGV[5 + 3 * i] == '1' then
-    write(i, 0, now + shut)
-    redis.call('DEL', KEYS[3 * i - 1], KEYS[3 * i])
+  rate[i], burst[i] = tonumber(ARGV[5 + 2 * i]), tonumber(ARGV[6 + 2 * i])
+  if ago >= 0 then
+    local opens, at = now - ago + shut, tonumber(string.match(redis.call('GET', KEYS[3 * i - 2]) or '', '^1 %S+ (%d+)$')) or 0
+    if at < opens or at > now + shut then -- not used since the return
+      write(i, 0, opens)
+      redis.call('DEL', KEYS[3 * i - 1], KEYS[3 * i])
+    end
   end
 end
 for i = 1, n do
