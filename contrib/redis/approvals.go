@@ -72,16 +72,9 @@ func (r record) Advance(ctx context.Context, id string, change approvals.Change)
 		return errors.New("redis: an approval to remember needs an expiry time")
 	}
 	lasts := time.Until(change.Until).Milliseconds()
-	got, err := r.run(ctx, ofApprovals, advance, r.keys(id, change.Scope, change.Standing), string(change.To), lasts, keepEnded.Milliseconds(), change.Standing).Slice()
-	if err != nil {
+	was, err := r.run(ctx, ofApprovals, advance, r.keys(id, change.Scope, change.Standing), string(change.To), lasts, keepEnded.Milliseconds(), change.Standing).Text()
+	if err != nil || was == "taken" {
 		return err
-	}
-	if len(got) == 2 && got[0] == int64(1) {
-		return nil
-	}
-	was := ""
-	if len(got) == 2 {
-		was, _ = got[1].(string)
 	}
 	return &approvals.NoEffectError{ID: id, Was: approvals.State(was), To: change.To}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
@@ -38,7 +39,33 @@ var (
 	await    = script("await")
 	answer   = strictScript("answer")
 	takeDown = script("takedown")
+	shown    = script("shown")
 )
+
+// A state is what a question has come to, with the question or its answer, and the time that it has left.
+type state struct {
+	what, text string
+	left       time.Duration
+}
+
+// states returns what a script returns of questions, each of which has two keys.
+func (b board) states(ctx context.Context, script *goredis.Script, keys []string, args ...any) ([]state, error) {
+	got, err := b.run(ctx, ofBoard, script, keys, args...).Slice()
+	if err == nil && len(got) != len(keys)/2*3 {
+		err = errors.New("redis: the board's script returned a malformed answer")
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := make([]state, 0, len(keys)/2)
+	for q := range slices.Chunk(got, 3) {
+		what, _ := q[0].(string)
+		text, _ := q[1].(string)
+		millis, _ := q[2].(int64)
+		all = append(all, state{what, text, time.Duration(millis) * time.Millisecond})
+	}
+	return all, nil
+}
 
 func (b board) keys(id string) []string {
 	name := b.seal.name("question", id)
@@ -69,25 +96,26 @@ func (b board) Wait(ctx context.Context, id string) ([]byte, error) {
 	heard := time.Now()
 	for {
 		pause := askEvery
-		what, sealed, left, err := b.look(ctx, id)
+		found, err := b.states(ctx, await, b.keys(id)[:2], attendance.Milliseconds()) // which marks it as waited for
+		q := append(found, state{})[0]
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err != nil && time.Since(heard) > patience:
 			return nil, err
 		case err != nil:
-		case what == "done":
-			given, ok := b.seal.open("answer/"+id, []byte(sealed))
+		case q.what == "done":
+			given, ok := b.seal.open("answer/"+id, []byte(q.text))
 			if !ok {
 				return nil, fmt.Errorf("redis: the answer to %s was not written by a replica of this host and is ignored", id)
 			}
 			return given, nil
-		case what == "unknown":
+		case q.what == "unknown":
 			return nil, &approvals.NoEffectError{ID: id, To: approvals.Approved}
-		case what != "open":
+		case q.what != "open":
 			return nil, &approvals.NoEffectError{ID: id, Was: approvals.Void, To: approvals.Approved}
 		default:
-			heard, pause = time.Now(), min(pause, left)
+			heard, pause = time.Now(), min(pause, q.left)
 		}
 		select {
 		case <-time.After(pause):
@@ -95,21 +123,6 @@ func (b board) Wait(ctx context.Context, id string) ([]byte, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-}
-
-// look returns a question, and marks it as waited for.
-func (b board) look(ctx context.Context, id string) (what, sealed string, left time.Duration, err error) {
-	got, err := b.run(ctx, ofBoard, await, b.keys(id)[:2], attendance.Milliseconds()).Slice()
-	if err != nil {
-		return "", "", 0, err
-	}
-	if len(got) != 3 {
-		return "", "", 0, errors.New("redis: the board's script returned a malformed answer")
-	}
-	what, _ = got[0].(string)
-	sealed, _ = got[1].(string)
-	millis, _ := got[2].(int64)
-	return what, sealed, time.Duration(millis) * time.Millisecond, nil
 }
 
 func (b board) Answer(ctx context.Context, id string, given []byte) error {
@@ -133,55 +146,34 @@ func (b board) Answer(ctx context.Context, id string, given []byte) error {
 }
 
 func (b board) Open(ctx context.Context) ([]approvals.Notice, error) {
-	var open []approvals.Notice
-	err := b.do(ctx, ofBoard, b.list(), func(ctx context.Context) error {
-		list := b.list()
-		ids, err := b.client.ZRange(ctx, list, 0, maxOpen-1).Result()
-		if err != nil || len(ids) == 0 {
-			return err
-		}
-		pipe := b.client.Pipeline()
-		hanging := make([]*goredis.SliceCmd, len(ids))
-		living := make([]*goredis.DurationCmd, len(ids))
-		attended := make([]*goredis.IntCmd, len(ids))
-		for i, id := range ids {
-			keys := b.keys(id)
-			hanging[i] = pipe.HMGet(ctx, keys[0], "v", "q", "a", "over")
-			living[i] = pipe.PTTL(ctx, keys[0])
-			attended[i] = pipe.Exists(ctx, keys[1])
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return err
-		}
-		var gone []any
-		for i, id := range ids {
-			n, there := b.notice(id, hanging[i].Val(), living[i].Val()-keepEnded)
-			switch {
-			case !there:
-				gone = append(gone, id)
-			case attended[i].Val() == 1:
-				open = append(open, n)
-			}
-		}
-		if len(gone) > 0 {
-			return b.client.ZRem(ctx, list, gone...).Err()
-		}
-		return nil
+	var ids []string
+	err := b.do(ctx, ofBoard, b.list(), func(ctx context.Context) (err error) {
+		ids, err = b.client.ZRange(ctx, b.list(), 0, maxOpen-1).Result()
+		return err
 	})
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	var keys []string
+	for _, id := range ids {
+		keys = append(keys, b.keys(id)[:2]...)
+	}
+	found, err := b.states(ctx, shown, keys)
+	var open []approvals.Notice
+	var gone []any
+	for i, q := range found {
+		question, ok := b.seal.open("question/"+ids[i], []byte(q.text))
+		switch {
+		case !ok: // or over
+			gone = append(gone, ids[i])
+		case q.what == "open":
+			open = append(open, approvals.Notice{ID: ids[i], Until: time.Now().Add(q.left), Question: question})
+		}
+	}
+	if len(gone) > 0 {
+		err = b.do(ctx, ofBoard, b.list(), func(ctx context.Context) error { return b.client.ZRem(ctx, b.list(), gone...).Err() })
+	}
 	return open, err
-}
-
-// notice reads a question with so much time left; false if it is over, or not of this host.
-func (b board) notice(id string, fields []any, left time.Duration) (approvals.Notice, bool) {
-	texts := make([]string, len(fields))
-	for i, f := range fields {
-		texts[i], _ = f.(string)
-	}
-	if len(fields) != 4 || texts[0] != "1" || fields[2] != nil || fields[3] != nil || left <= 0 {
-		return approvals.Notice{}, false
-	}
-	question, ok := b.seal.open("question/"+id, []byte(texts[1]))
-	return approvals.Notice{ID: id, Until: time.Now().Add(left), Question: question}, ok
 }
 
 func (b board) TakeDown(ctx context.Context, id string) error {

@@ -269,7 +269,7 @@ func (m remote) End(ctx context.Context, w cache.Write) (ticket string, err erro
 		keys, args := m.ending(w)
 		ticket, err = m.run(ctx, ofCache, end, keys, args...).Text()
 		if err == nil {
-			m.owed.paid(w.ID)
+			m.owed.paid(w)
 			if m.owed.has(w.Server) || m.contactOf(ctx, keys[0]).settling() || !m.alive(ticket) {
 				ticket = ""
 			}
@@ -296,50 +296,46 @@ func (m remote) ending(w cache.Write) (keys []string, args []any) {
 
 // Owed holds the ends of writes that could not be sent to Redis.
 type owed struct {
-	mu      sync.Mutex
-	writes  map[string]cache.Write
-	servers map[string]int // how many of them, by server
+	mu     sync.Mutex
+	writes map[string]map[string]cache.Write // by server and ID
 }
 
 func (o *owed) add(w cache.Write) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.writes == nil {
-		o.writes, o.servers = make(map[string]cache.Write), make(map[string]int)
+	of := o.writes[w.Server]
+	if of == nil {
+		of = make(map[string]cache.Write)
+		o.writes[w.Server] = of
 	}
-	if len(o.writes) >= mostOwed { // one for all of its server
+	if len(of) >= mostOwed { // one for all of its server
 		w = cache.Write{ID: "all of " + w.Server, Server: w.Server}
 	}
-	if _, known := o.writes[w.ID]; known {
-		return
-	}
-	o.writes[w.ID] = w
-	o.servers[w.Server]++
+	of[w.ID] = w
 }
 
-func (o *owed) paid(id string) {
+func (o *owed) paid(w cache.Write) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	w, ok := o.writes[id]
-	if !ok {
-		return
-	}
-	delete(o.writes, id)
-	if o.servers[w.Server]--; o.servers[w.Server] == 0 {
-		delete(o.servers, w.Server)
+	delete(o.writes[w.Server], w.ID)
+	if len(o.writes[w.Server]) == 0 {
+		delete(o.writes, w.Server)
 	}
 }
 
 func (o *owed) has(server string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.servers[server] > 0
+	return len(o.writes[server]) > 0
 }
 
-func (o *owed) all() []cache.Write {
+func (o *owed) all() (all []cache.Write) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Collect(maps.Values(o.writes))
+	for _, of := range o.writes {
+		all = slices.AppendSeq(all, maps.Values(of))
+	}
+	return all
 }
 
 // payOwed sends the owed ends to Redis. It returns an error if Redis does not answer.
@@ -347,7 +343,7 @@ func (s *Store) payOwed(ctx context.Context) error {
 	return together(ctx, s, s.owed.all(), func(pipe goredis.Pipeliner, w cache.Write) *goredis.Cmd {
 		keys, args := remote{s}.ending(w)
 		return end.Eval(ctx, pipe, keys, args...)
-	}, func(w cache.Write) { s.owed.paid(w.ID) })
+	}, s.owed.paid)
 }
 
 // atOnce is the number of scripts in one round trip.

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/cache"
 	goredis "github.com/redis/go-redis/v9"
 )
 
@@ -115,6 +116,7 @@ func New(ctx context.Context, to *goredis.UniversalOptions, o Options) (*Store, 
 		seal:     newSealer(o),
 		contacts: newContacts(cmp.Or(o.Timeout, defaultTimeout)),
 		runs:     newRuns(),
+		owed:     owed{writes: make(map[string]map[string]cache.Write)},
 		said:     said{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), last: make(map[string]failing)},
 	}
 	if err := s.connect(ctx, *to); err != nil {

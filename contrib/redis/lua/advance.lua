@@ -5,16 +5,16 @@ local steps = {
   spent = {done = 1, void = 1},
 }
 local a = redis.call('HMGET', KEYS[1], 'v', 'state', 'until', 'run')
-if a[1] ~= '1' or a[4] ~= runid() then return {0, ''} end
+if a[1] ~= '1' or a[4] ~= runid() then return '' end
 local to = ARGV[1]
-if ARGV[5] and a[2] ~= ARGV[5] then return {0, a[2]} end
-if not (steps[a[2]] and steps[a[2]][to]) then return {0, a[2]} end
+if ARGV[5] and a[2] ~= ARGV[5] then return a[2] end
+if not (steps[a[2]] and steps[a[2]][to]) then return a[2] end
 local now = millis()
-if (to == 'approved' or to == 'spent') and not (now < (tonumber(a[3]) or 0)) then return {0, a[2]} end
-if to == 'spent' and ARGV[4] ~= '' and not stands(KEYS[2], ARGV[4]) then return {0, 'void'} end
+if (to == 'approved' or to == 'spent') and not (now < (tonumber(a[3]) or 0)) then return a[2] end
+if to == 'spent' and ARGV[4] ~= '' and not stands(KEYS[2], ARGV[4]) then return 'void' end
 redis.call('HSET', KEYS[1], 'state', to)
 if to == 'approved' then
   redis.call('HSET', KEYS[1], 'until', string.format('%.0f', now + ARGV[2]))
   redis.call('PEXPIRE', KEYS[1], math.max(0, tonumber(ARGV[2])) + ARGV[3])
 end
-return {1, ''}
+return 'taken'

@@ -7,8 +7,10 @@ local function millis()
 end
 
 -- runid is the id that Redis has since its start.
+local known
 local function runid()
-  return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+  known = known or string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+  return known
 end
 
 -- run is as much of it as stands in tokens.

@@ -118,14 +118,18 @@ func (s *Server) Kill() {
 	if s.cmd == nil {
 		return
 	}
-	_ = resume(s.cmd.Process)
 	_ = s.cmd.Process.Kill()
 	<-s.ended
 	s.cmd = nil
 }
 
 // Pause stops the process with SIGSTOP, which leaves its connections open.
-func (s *Server) Pause() error { return pause(s.cmd.Process) }
+func (s *Server) Pause() error { return s.signal("STOP") }
 
 // Resume continues a paused process.
-func (s *Server) Resume() error { return resume(s.cmd.Process) }
+func (s *Server) Resume() error { return s.signal("CONT") }
+
+// signal sends a signal that not all systems have, by a shell.
+func (s *Server) signal(name string) error {
+	return exec.CommandContext(context.Background(), "sh", "-c", fmt.Sprintf("kill -%s %d", name, s.cmd.Process.Pid)).Run()
+}
