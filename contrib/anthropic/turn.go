@@ -2,8 +2,10 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -24,23 +26,27 @@ type turns struct {
 
 	mu      sync.Mutex
 	message *anthropic.BetaMessage // that asked for the turn
-	asked   []batch.ToolCall       // its calls of our tools, in order; the name of one that has come is ""
-	left    int                    // that have not come
+	asked   []call                 // its calls of our tools that have not come
 	open    *turn
 }
 
 type turn struct {
-	requests []batch.ToolCall
-	places   []int         // of each in the message
-	full     chan struct{} // closed when no more calls will come
-	over     chan struct{} // closed when there are results
-	closed   bool
-	results  []*mcp.CallToolResult
+	calls  []*call
+	full   chan struct{} // closed when no more calls will come
+	over   chan struct{} // closed when there are results
+	closed bool
+}
+
+type call struct {
+	batch.ToolCall
+
+	place  int // in the message
+	result *mcp.CallToolResult
 }
 
 // answer makes one call with the others of its turn.
 func (t *turns) answer(ctx context.Context, name string, input json.RawMessage) (*mcp.CallToolResult, error) {
-	joined, n, alone := t.join(name, input)
+	joined, mine, alone := t.join(name, input)
 	if joined == nil {
 		return t.host.Answer(ctx, alone)[0], nil
 	}
@@ -55,61 +61,56 @@ func (t *turns) answer(ctx context.Context, name string, input json.RawMessage) 
 	}
 	select {
 	case <-joined.over:
-		return joined.results[n], nil
+		return mine.result, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
-// join adds a call to the open turn, and returns its number there. A call alone needs no turn.
-func (t *turns) join(name string, input json.RawMessage) (joined *turn, n int, alone batch.ToolCall) {
+// join adds a call to the open turn. A call alone needs no turn.
+func (t *turns) join(name string, input json.RawMessage) (joined *turn, mine *call, alone batch.ToolCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if message := t.last(); message != t.message {
 		t.begin(message)
 	}
-	request, place := batch.ToolCall{Name: name, Arguments: input}, len(t.asked)
-	for i, r := range t.asked {
-		if r.Name == name && bytes.Equal(r.Arguments, input) {
-			request, place = r, i
-			t.asked[i].Name = ""
-			t.left--
-			break
-		}
+	c := call{ToolCall: batch.ToolCall{Name: name, Arguments: input}, place: math.MaxInt}
+	if i := slices.IndexFunc(t.asked, func(c call) bool { return c.Name == name && bytes.Equal(c.Arguments, input) }); i >= 0 {
+		c = t.asked[i]
+		t.asked = slices.Delete(t.asked, i, i+1)
 	}
 	switch {
-	case t.open == nil && t.left == 0:
-		return nil, 0, request
+	case t.open == nil && len(t.asked) == 0:
+		return nil, nil, c.ToolCall
 	case t.open == nil:
 		t.open = &turn{full: make(chan struct{}), over: make(chan struct{})}
 	}
-	joined = t.open
-	joined.requests, joined.places = append(joined.requests, request), append(joined.places, place)
-	if t.left == 0 {
+	joined, mine = t.open, new(c)
+	joined.calls = append(joined.calls, mine)
+	if len(t.asked) == 0 {
 		close(joined.full)
 		t.open = nil
 	}
-	return joined, len(joined.requests) - 1, request
+	return joined, mine, c.ToolCall
 }
 
 // begin records which of our tools a message asks for, after its last fallback.
 func (t *turns) begin(message *anthropic.BetaMessage) {
 	t.message, t.asked, t.open = message, nil, nil
-	if message != nil {
-		for _, block := range message.Content {
-			switch {
-			case block.Type == "fallback":
-				t.asked = nil
-			case block.Type == "tool_use" && t.ours[block.Name]:
-				use := block.AsToolUse()
-				input, err := json.Marshal(use.Input)
-				if err == nil {
-					t.asked = append(t.asked, batch.ToolCall{ID: use.ID, Name: use.Name, Arguments: input})
-				}
+	if message == nil {
+		return
+	}
+	for _, block := range message.Content {
+		switch {
+		case block.Type == "fallback":
+			t.asked = nil
+		case block.Type == "tool_use" && t.ours[block.Name]:
+			use := block.AsToolUse()
+			if input, err := json.Marshal(use.Input); err == nil {
+				t.asked = append(t.asked, call{ToolCall: batch.ToolCall{ID: use.ID, Name: use.Name, Arguments: input}, place: len(t.asked)})
 			}
 		}
 	}
-	t.left = len(t.asked)
 }
 
 // lead closes the turn, for the first waiter.
@@ -128,17 +129,12 @@ func (t *turns) lead(joined *turn) bool {
 
 func (j *turn) run(ctx context.Context, host *batch.Host) {
 	defer close(j.over)
-	order := make([]int, len(j.requests))
-	for i := range order {
-		order[i] = i
+	slices.SortStableFunc(j.calls, func(a, b *call) int { return cmp.Compare(a.place, b.place) })
+	requests := make([]batch.ToolCall, len(j.calls))
+	for i, c := range j.calls {
+		requests[i] = c.ToolCall
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return j.places[a] - j.places[b] })
-	sorted := make([]batch.ToolCall, len(order))
-	for i, n := range order {
-		sorted[i] = j.requests[n]
-	}
-	j.results = make([]*mcp.CallToolResult, len(order))
-	for i, res := range host.Answer(ctx, sorted...) {
-		j.results[order[i]] = res
+	for i, res := range host.Answer(ctx, requests...) {
+		j.calls[i].result = res
 	}
 }
