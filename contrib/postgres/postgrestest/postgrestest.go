@@ -11,9 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
-	"time"
 )
 
 // ErrNotFound is returned by Run if there is no PostgreSQL.
@@ -105,39 +103,23 @@ func (s *Server) Command(name string, args ...string) *exec.Cmd {
 // URL returns the address of the server.
 func (s *Server) URL() string { return "postgres://postgres@/postgres?host=" + s.Dir }
 
-// Start starts the server, again after Kill, whose processes may take their time to end.
-func (s *Server) Start() (err error) {
-	for range 100 {
-		cmd := s.Command("pg_ctl", "start", "-w", "-D", s.data(), "-l", filepath.Join(s.Dir, "log"),
-			"-o", "-c listen_addresses= -c fsync=off -c unix_socket_directories="+s.Dir)
-		out, failed := cmd.CombinedOutput()
-		if failed == nil {
-			return nil
-		}
-		err = fmt.Errorf("postgrestest: %w: %s", failed, out)
-		time.Sleep(50 * time.Millisecond)
+// Start starts the server, again after Kill.
+func (s *Server) Start() error {
+	out, err := s.Command("pg_ctl", "start", "-w", "-D", s.data(), "-l", filepath.Join(s.Dir, "log"),
+		"-o", "-c listen_addresses= -c fsync=off -c unix_socket_directories="+s.Dir).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("postgrestest: %w: %s", err, out)
 	}
-	return err
+	return nil
 }
 
-// Kill ends the server with SIGKILL.
+// Kill ends the server at once, as a crash does, and waits for the end of its processes.
 func (s *Server) Kill() {
-	text, _ := os.ReadFile(filepath.Join(s.data(), "postmaster.pid")) // without it, the server does not run
-	first, _, _ := strings.Cut(string(text), "\n")
-	if pid, err := strconv.Atoi(first); err == nil && pid > 0 {
-		if p, err := os.FindProcess(pid); err == nil {
-			_ = p.Kill()
-		}
-	}
+	_ = s.Command("pg_ctl", "stop", "-m", "immediate", "-D", s.data()).Run() // it fails if the server does not run
 }
 
 // Remove kills the server and deletes its folder.
 func (s *Server) Remove() {
 	s.Kill()
-	for range 100 { // while its processes end
-		if os.RemoveAll(s.Dir) == nil {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	_ = os.RemoveAll(s.Dir)
 }
