@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
 )
 
 func ask(server, what string, names ...string) cache.Question {
@@ -236,12 +237,12 @@ var cacheCases = []testCase{
 	{name: "of many at once one leads", run: func(t *testing.T, r replicas) {
 		undisturbed(t, lead, func(try string) string {
 			q := ask("crm", try)
-			leads := race(t, 50, func(i int) bool {
-				f, err := []cache.Remote{r.a.Cache, r.b.Cache}[i%2].Look(t.Context(), q)
-				if err != nil {
-					t.Error(err)
+			leads := race(t, r, 50, func(s Stores, _ int) error {
+				f, err := s.Cache.Look(t.Context(), q)
+				if f.Value != nil || f.Busy {
+					return approvals.ErrNoEffect
 				}
-				return err == nil && f.Value == nil && !f.Busy
+				return err
 			})
 			if leads != 1 {
 				return fmt.Sprintf("%d lead, want 1", leads)
