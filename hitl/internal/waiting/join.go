@@ -9,10 +9,7 @@ import (
 )
 
 // Joins bring identical calls together, so that one question stands for them. The zero value is ready.
-type Joins struct {
-	mu   sync.Mutex
-	open map[Key]*Joined
-}
+type Joins struct{ open sync.Map } // Key → *Joined
 
 // A Key is that of identical calls.
 type Key struct {
@@ -35,23 +32,13 @@ type Joined struct {
 
 // Join returns the question about this call, and whether the caller has to put it.
 func (j *Joins) Join(ctx context.Context, call *middleware.Call) (question *Joined, mine bool) {
-	key := KeyOf(ctx, call)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if question = j.open[key]; question != nil {
-		return question, false
-	}
-	if j.open == nil {
-		j.open = make(map[Key]*Joined)
-	}
-	j.open[key] = &Joined{key: key, Over: make(chan struct{})}
-	return j.open[key], true
+	asked := &Joined{key: KeyOf(ctx, call), Over: make(chan struct{})}
+	found, open := j.open.LoadOrStore(asked.key, asked)
+	return found.(*Joined), !open // the map holds nothing else
 }
 
 // End lets the calls that wait go on.
 func (j *Joins) End(question *Joined) {
-	j.mu.Lock()
-	delete(j.open, question.key)
-	j.mu.Unlock()
+	j.open.Delete(question.key)
 	close(question.Over)
 }
