@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -43,9 +44,8 @@ var (
 type Registry struct {
 	pairs []Pair
 
-	mu     sync.Mutex
-	drafts map[key]*draft
-	order  []key // oldest first
+	mu     sync.Mutex // of what the drafts are used by
+	drafts *lru.Cache[key, *draft]
 }
 
 type key struct{ scope, server, tool, id string }
@@ -57,7 +57,10 @@ type draft struct {
 }
 
 // New returns a registry of the drafts of these pairs.
-func New(pairs []Pair) *Registry { return &Registry{pairs: pairs, drafts: make(map[key]*draft)} }
+func New(pairs []Pair) *Registry {
+	drafts, _ := lru.New[key, *draft](maxDrafts) // its one error is a size below 1
+	return &Registry{pairs: pairs, drafts: drafts}
+}
 
 func (r *Registry) pair(tool *middleware.Tool) *Pair {
 	i := slices.IndexFunc(r.pairs, func(p Pair) bool { return tool != nil && tool.Server == p.Server && tool.Name() == p.Commit })
@@ -83,23 +86,9 @@ func (r *Registry) Note(call *middleware.Call, res *mcp.CallToolResult) error {
 			errs = errors.Join(errs, err)
 			continue
 		}
-		r.keep(key{call.Scope, p.Server, p.Draft, made.ID}, made)
+		r.drafts.Add(key{call.Scope, p.Server, p.Draft, made.ID}, made) // in place of an older one of the same id
 	}
 	return errs
-}
-
-// keep replaces an older draft of the same id.
-func (r *Registry) keep(k key, made *draft) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, again := r.drafts[k]; !again {
-		r.order = append(r.order, k)
-	}
-	r.drafts[k] = made
-	if len(r.order) > maxDrafts {
-		delete(r.drafts, r.order[0])
-		r.order = r.order[1:]
-	}
 }
 
 // read returns the draft that a result holds: its id, and all that the tool answered.
@@ -208,7 +197,8 @@ func (r *Registry) Named(call *middleware.Call) ([]Draft, error) {
 }
 
 func (r *Registry) made(call *middleware.Call, id string) *draft {
-	return r.drafts[key{call.Scope, call.Tool.Server, r.pair(call.Tool).Draft, id}]
+	made, _ := r.drafts.Peek(key{call.Scope, call.Tool.Server, r.pair(call.Tool).Draft, id}) // nil for none
+	return made
 }
 
 // Take marks the drafts of a call as committed by an approval, all or none. It is an
