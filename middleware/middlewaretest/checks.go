@@ -125,7 +125,7 @@ func readsOnly(p *probe) {
 
 func resultIsTheCallers(p *probe) {
 	call := p.call("a", 1)
-	_, caller := p.apply(waiting(time.Millisecond, result))
+	_, caller := p.apply(waiting(time.Millisecond))
 	first := p.try(caller, call)
 	kept := text(first.res)
 	second := p.try(caller, call)
@@ -137,7 +137,7 @@ func resultIsTheCallers(p *probe) {
 	if third := p.try(caller, call); strings.Contains(text(third.res), scribbled) {
 		p.faultf("the owner of a result wrote to it, and the next call was answered with what it wrote: %s", text(third.res))
 	}
-	_, caller = p.apply(waiting(time.Millisecond, result))
+	_, caller = p.apply(waiting(time.Millisecond))
 	both := p.together(caller, call, call)
 	p.apart(both[0].res, both[1].res, "made at the same time")
 }
@@ -156,7 +156,7 @@ func (p *probe) apart(one, other *mcp.CallToolResult, how string) {
 
 func concurrent(p *probe) {
 	const callers, rounds = 16, 3
-	_, caller := p.apply(waiting(time.Millisecond, result))
+	_, caller := p.apply(waiting(time.Millisecond))
 	for range rounds {
 		var calls []middleware.Call
 		for i := range callers {
@@ -207,7 +207,7 @@ func keepsIdentity(p *probe) {
 }
 
 func separatesScopes(p *probe) {
-	_, caller := p.apply(waiting(time.Millisecond, result))
+	_, caller := p.apply(waiting(time.Millisecond))
 	for _, calls := range [][]middleware.Call{{p.call("a", 1)}, {p.call("b", 1)}, {p.call("", 1)}, {p.call("a", 2), p.call("b", 2)}} {
 		for _, f := range p.together(caller, calls...) {
 			if got := text(f.res); foreign(got, f.call) {
@@ -236,7 +236,9 @@ func survivesPanic(p *probe) {
 	defer cancel()
 	f := p.start(again, caller, call)
 	if how := p.stuck(); how != "" {
-		p.abandonf("next had panicked, and the same call was blocked for good [%s]", how)
+		p.faultf("next had panicked, and the same call was blocked for good [%s]", how)
+		close(p.abandoned)
+		panic(errBrokenOff)
 	}
 	if !f.returned(time.Minute) {
 		p.faultf("next had panicked, and the same call had not returned within a minute")
@@ -353,7 +355,7 @@ func leavesNothingRunning(p *probe) {
 	}
 	p.afterEach(func(_ *next, when string) { check(when) })
 
-	_, caller := p.apply(waiting(time.Minute, result))
+	_, caller := p.apply(waiting(time.Minute))
 	staying, cancel := p.context()
 	defer cancel()
 	leaving, leave := context.WithCancel(staying)

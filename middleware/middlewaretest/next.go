@@ -74,14 +74,14 @@ func failing(err error) answer {
 	return func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return nil, err }
 }
 
-// waiting answers when the context is done, or with then once the time has passed.
-func waiting(n time.Duration, then answer) answer {
+// waiting answers when the context is done, or with a result once the time has passed.
+func waiting(n time.Duration) answer {
 	return func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-time.After(n):
-			return then(ctx, call)
+			return result(ctx, call)
 		}
 	}
 }
@@ -149,9 +149,8 @@ func scribble(res *mcp.CallToolResult) {
 		}
 		res.Content[i] = &mcp.TextContent{Text: scribbled}
 	}
-	for _, m := range []any{map[string]any(res.Meta), res.StructuredContent} {
-		scribbleValue(m)
-	}
+	scribbleValue(map[string]any(res.Meta))
+	scribbleValue(res.StructuredContent)
 	res.IsError = !res.IsError
 }
 

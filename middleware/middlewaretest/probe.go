@@ -55,13 +55,6 @@ func (p *probe) breakOff(format string, args ...any) {
 	panic(errBrokenOff)
 }
 
-// abandonf does the same where a goroutine is blocked so that the bubble never ends.
-func (p *probe) abandonf(format string, args ...any) {
-	p.faultf(format, args...)
-	close(p.abandoned)
-	panic(errBrokenOff)
-}
-
 // apply hangs the middleware before a next that answers so.
 func (p *probe) apply(answer answer) (*next, middleware.ToolCaller) {
 	n := &next{answer: answer, entered: make(chan struct{}, 1)}
