@@ -37,25 +37,25 @@ func Resolve(server *mcp.Server, tools ...Resolvable) error {
 	if server == nil {
 		panic("serve: Resolve was given a nil server")
 	}
-	s := &resolvables{tools: make(map[string]*resolvable, len(tools))}
+	s := make(resolvables, len(tools))
 	var faults []error
 	for _, t := range tools {
 		r, err := prepare(t)
 		switch {
 		case err != nil:
 			faults = append(faults, err)
-		case s.tools[r.tool.Name] != nil:
-			faults = append(faults, fmt.Errorf("serve: %q is to be resolved twice", r.tool.Name))
+		case s[t.Tool.Name] != nil:
+			faults = append(faults, fmt.Errorf("serve: %q is to be resolved twice", t.Tool.Name))
 		default:
-			s.tools[r.tool.Name] = r
+			s[t.Tool.Name] = r
 		}
 	}
 	if len(faults) > 0 {
 		return errors.Join(faults...)
 	}
 	if err := errors.Join(
-		mcp.AddReceivingCustomMethod(server, resolution.MethodAnnotations, s.annotations),
-		mcp.AddReceivingCustomMethod(server, resolution.MethodResolve, s.resolve),
+		mcp.AddReceivingCustomMethod(server, resolution.MethodAnnotations, s.replier(false)),
+		mcp.AddReceivingCustomMethod(server, resolution.MethodResolve, s.replier(true)),
 	); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -64,10 +64,9 @@ func Resolve(server *mcp.Server, tools ...Resolvable) error {
 }
 
 // resolvables are the tools of one server by name.
-type resolvables struct{ tools map[string]*resolvable }
+type resolvables map[string]*resolvable
 
 type resolvable struct {
-	tool    *mcp.Tool
 	schema  *jsonschema.Resolved
 	worst   annotation.Annotations
 	answers map[string]annotation.Annotations
@@ -118,8 +117,7 @@ func prepare(t Resolvable) (*resolvable, error) {
 			return fault("has the answer %q, which is worse than its definition says of all calls (%v); declare the worst", name, worse)
 		}
 	}
-	worst := complete(declared, declared)
-	return &resolvable{tool: t.Tool, schema: resolved, worst: worst, answers: answers, choose: t.Choose}, nil
+	return &resolvable{schema: resolved, worst: complete(declared, declared), answers: answers, choose: t.Choose}, nil
 }
 
 // complete returns all four hints as they are sent: those missing follow from a read, or else from the tool.
@@ -135,14 +133,14 @@ func complete(a, tool annotation.Annotations) annotation.Annotations {
 }
 
 // answer returns what is said of a call, or the protocol's error.
-func (s *resolvables) answer(p *resolution.Params) (_ *resolution.Hints, err error) {
+func (s resolvables) answer(p *resolution.Params) (_ *resolution.Hints, err error) {
 	invalid := func(format string, args ...any) (*resolution.Hints, error) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 	}
 	if p == nil {
 		return invalid("there are no params")
 	}
-	r := s.tools[p.Name]
+	r := s[p.Name]
 	if r == nil {
 		return nil, unresolvable(p)
 	}
@@ -179,8 +177,8 @@ func unresolvable(p *resolution.Params) error {
 }
 
 // bound reports whether a tool can be resolved by the definition that is listed: it is no milder than any answer.
-func (s *resolvables) bound(listed *mcp.Tool) bool {
-	r := s.tools[listed.Name]
+func (s resolvables) bound(listed *mcp.Tool) bool {
+	r := s[listed.Name]
 	if r == nil {
 		return false
 	}
@@ -190,19 +188,17 @@ func (s *resolvables) bound(listed *mcp.Tool) bool {
 	})
 }
 
-func (s *resolvables) annotations(_ context.Context, _ *mcp.ServerSession, p *resolution.Params) (*resolution.Reply, error) {
-	hints, err := s.answer(p)
-	if err != nil {
-		return nil, err
+// replier returns the handler of a method, whose reply may have to name the tool.
+func (s resolvables) replier(named bool) func(context.Context, *mcp.ServerSession, *resolution.Params) (*resolution.Reply, error) {
+	return func(_ context.Context, _ *mcp.ServerSession, p *resolution.Params) (*resolution.Reply, error) {
+		hints, err := s.answer(p)
+		if err != nil {
+			return nil, err
+		}
+		reply := &resolution.Reply{ResultType: "complete", Annotations: hints}
+		if named {
+			reply.Name = p.Name
+		}
+		return reply, nil
 	}
-	return &resolution.Reply{ResultType: "complete", Annotations: hints}, nil
-}
-
-func (s *resolvables) resolve(ctx context.Context, ss *mcp.ServerSession, p *resolution.Params) (*resolution.Reply, error) {
-	reply, err := s.annotations(ctx, ss, p)
-	if err != nil {
-		return nil, err
-	}
-	reply.Name = p.Name
-	return reply, nil
 }
