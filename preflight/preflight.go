@@ -131,21 +131,18 @@ func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, er
 	if call.Tool == nil || call.Tool.Definition == nil {
 		return finding{}, nil
 	}
-	if rule, ok := j.rule(call.Tool); ok {
+	rule, ruled := j.rule(call.Tool)
+	if given := optional(call.Tool.Annotations); ruled || given != nil {
 		arguments, err := parse(ctx, call)
 		if err != nil {
 			return finding{what: "refused"}, err
 		}
-		if v, ok := j.apply(ctx, call, rule, arguments); ok {
-			return finding{v.over(), "rule", v.Why}, nil
+		if ruled {
+			if v, ok := j.apply(ctx, call, rule, arguments); ok {
+				return finding{v.over(), "rule", v.Why}, nil
+			}
 		}
-	}
-	if given := optional(call.Tool.Annotations); given != nil {
-		arguments, err := parse(ctx, call)
-		if err != nil {
-			return finding{what: "refused"}, err
-		}
-		if !slices.ContainsFunc(given, arguments.given) {
+		if given != nil && !slices.ContainsFunc(given, arguments.given) {
 			return finding{unaddressed, "not addressed", "the call has no " + strings.Join(given, " or ")}, nil
 		}
 	}

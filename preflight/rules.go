@@ -202,8 +202,10 @@ func parse(ctx context.Context, call middleware.Call) (Arguments, error) {
 }
 
 // Text returns an argument that is a text. It does not where the argument is missing or of another type.
-func (a Arguments) Text(name string) (string, bool) {
-	return textOf(a.members[name])
+func (a Arguments) Text(name string) (text string, ok bool) {
+	raw := a.members[name]
+	ok = len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil
+	return text, ok
 }
 
 // Bool returns an argument that is true or false, as [Arguments.Text] does a text.
@@ -228,13 +230,6 @@ func (a Arguments) given(name string) bool {
 		return false
 	}
 	return !a.absent(name)
-}
-
-func textOf(raw json.RawMessage) (text string, ok bool) {
-	if len(raw) == 0 || raw[0] != '"' {
-		return "", false
-	}
-	return text, json.Unmarshal(raw, &text) == nil
 }
 
 // has reports whether there is an argument of that name in any case.

@@ -26,23 +26,23 @@ func HTTP(text string) preflight.Verdict {
 	// A request over the wire ends its lines with CRLF; a CR elsewhere is refused.
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if why := plain(text); why != "" {
-		return harmful("%s", why)
+		return harmful(why)
 	}
 	line, head, wire := strings.Cut(strings.TrimSuffix(text, "\n"), "\n")
 	method, target, ok := strings.Cut(line, " ")
 	if !ok {
-		return harmful("%s is half a request: write its method, a space and its URL", shown(line))
+		return harmful(shown(line) + " is half a request: write its method, a space and its URL")
 	}
 	target, version, ok := strings.Cut(target, " ")
 	if ok && version != "HTTP/1.1" && version != "HTTP/1.0" {
-		return harmful("%s behind the URL", shown(version))
+		return harmful(shown(version) + " behind the URL")
 	}
 	if wire {
 		if !ok {
 			return harmful("a second line")
 		}
 		if why := httpHead(line + "\n" + head); why != "" {
-			return harmful("%s", why)
+			return harmful(why)
 		}
 	}
 	return httpRequest(method, target)
@@ -72,7 +72,7 @@ func httpRequest(method, target string) preflight.Verdict {
 	why := httpURL(method, target)
 	switch {
 	case why != "":
-		return harmful("%s", why)
+		return harmful(why)
 	case method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions:
 		return harmless(method)
 	case method == http.MethodPut:
@@ -80,7 +80,7 @@ func httpRequest(method, target string) preflight.Verdict {
 	case method == http.MethodPatch: // it sets, and may count up: RFC 5789 does not call it idempotent
 		return preflight.Verdict{Annotations: annotation.Write(), Why: method}
 	}
-	return harmful("the method %s", shown(method))
+	return harmful("the method " + shown(method))
 }
 
 // httpURL returns what in a URL contradicts a method that promises little.

@@ -26,8 +26,8 @@ func harmless(why string) preflight.Verdict {
 	return preflight.Verdict{Annotations: annotation.ReadOnly(), Why: why}
 }
 
-func harmful(format string, args ...any) preflight.Verdict {
-	return preflight.Verdict{Annotations: annotation.Destructive(), Why: fmt.Sprintf(format, args...)}
+func harmful(why string) preflight.Verdict {
+	return preflight.Verdict{Annotations: annotation.Destructive(), Why: why}
 }
 
 // plain returns why a text cannot be read in any language: too long, not UTF-8, or invisible characters; or "".

@@ -21,7 +21,7 @@ import (
 // shells of Windows, whose quotes end elsewhere.
 func Shell(text string) preflight.Verdict {
 	if why := plain(text); why != "" {
-		return harmful("%s", why)
+		return harmful(why)
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
 	switch {
@@ -35,7 +35,7 @@ func Shell(text string) preflight.Verdict {
 	var names []string
 	for _, stmt := range file.Stmts {
 		if why := shellStmt(stmt, &names); why != "" {
-			return harmful("%s", why)
+			return harmful(why)
 		}
 	}
 	return harmless(strings.Join(names, ", "))

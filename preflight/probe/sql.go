@@ -17,11 +17,11 @@ import (
 // function of the host's own that is called without parentheses, as Oracle, Firebird and PostgreSQL allow.
 func SQL(text string) preflight.Verdict {
 	if why := plain(text); why != "" {
-		return harmful("%s", why)
+		return harmful(why)
 	}
 	tokens, why := sqlTokens(text)
 	if why != "" {
-		return harmful("%s", why)
+		return harmful(why)
 	}
 	if n := len(tokens); n > 0 && tokens[n-1].text == ";" {
 		tokens = tokens[:n-1]
@@ -30,7 +30,7 @@ func SQL(text string) preflight.Verdict {
 		return harmful("there is no statement")
 	}
 	if first := tokens[0]; first.kind != sqlWord || first.text != "SELECT" && first.text != "WITH" {
-		return harmful("%s does not begin a SELECT", shown(first.text))
+		return harmful(shown(first.text) + " does not begin a SELECT")
 	}
 	return sqlSelect(tokens)
 }
@@ -40,15 +40,15 @@ func sqlSelect(tokens []sqlToken) preflight.Verdict {
 	for i, t := range tokens {
 		switch {
 		case t.kind == sqlWord && in("sqlActs", t.text) && !sqlCalled(tokens[i:]):
-			return harmful("the word %s", shown(t.text))
+			return harmful("the word " + shown(t.text))
 		case sqlHidden(tokens[:i+1]):
-			return harmful("the name %s, which does more than read", shown(strings.Trim(t.text, `"'`)))
+			return harmful("the name " + shown(strings.Trim(t.text, `"'`)) + ", which does more than read")
 		case t.text == ";":
 			return harmful("a second statement")
 		case t.text == "(":
 			depth++
 			if why := sqlBefore(tokens[:i]); why != "" {
-				return harmful("%s", why)
+				return harmful(why)
 			}
 		case t.text == ")":
 			depth--
