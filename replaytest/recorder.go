@@ -41,9 +41,8 @@ type asked struct {
 }
 
 type schemas struct {
-	Name         string `json:"name"`
-	InputSchema  any    `json:"inputSchema"`
-	OutputSchema any    `json:"outputSchema"`
+	InputSchema  any `json:"inputSchema"`
+	OutputSchema any `json:"outputSchema"`
 }
 
 // NewRecorder returns a recorder of a session to a file, which is replaced as calls end and by [Recorder.Close]. warn is
