@@ -117,7 +117,7 @@ func (in *Inbox) askBoard(ctx context.Context, q *question) (hitl.Decision, erro
 	if until.IsZero() {
 		until = time.Now().Add(sessionLifetime) // while somebody waits
 	}
-	if err = in.board.Post(ctx, approvals.Notice{ID: id, Until: until, Question: form}); err != nil {
+	if err = in.o.Board.Post(ctx, approvals.Notice{ID: id, Until: until, Question: form}); err != nil {
 		return hitl.Decision{}, fmt.Errorf("inbox: the question could not be hung up: %w", err)
 	}
 	in.mu.Lock()
@@ -126,13 +126,13 @@ func (in *Inbox) askBoard(ctx context.Context, q *question) (hitl.Decision, erro
 		in.version++
 	}
 	in.mu.Unlock()
-	given, err := in.board.Wait(ctx, id)
+	given, err := in.o.Board.Wait(ctx, id)
 	if err != nil {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 		defer cancel()
-		_ = in.board.TakeDown(within, id) // its time will be over, in any case
+		_ = in.o.Board.TakeDown(within, id) // its time will be over, in any case
 		var none error
-		if given, none = in.board.Wait(within, id); none != nil { // somebody may have decided just before
+		if given, none = in.o.Board.Wait(within, id); none != nil { // somebody may have decided just before
 			return hitl.Decision{}, fmt.Errorf("inbox: no answer: %w", err)
 		}
 	}
@@ -155,7 +155,7 @@ func (in *Inbox) answerOnBoard(ctx context.Context, q *question, d hitl.Decision
 	if err != nil {
 		return errBoard
 	}
-	err = in.board.Answer(ctx, q.request.ID, form)
+	err = in.o.Board.Answer(ctx, q.request.ID, form)
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {
@@ -165,7 +165,7 @@ func (in *Inbox) answerOnBoard(ctx context.Context, q *question, d hitl.Decision
 		}
 		return errElsewhere
 	case err != nil:
-		in.log.LogAttrs(ctx, slog.LevelError, "inbox: an answer could not be given", slog.String("id", q.request.ID), slog.Any("err", err))
+		in.o.Logger.LogAttrs(ctx, slog.LevelError, "inbox: an answer could not be given", slog.String("id", q.request.ID), slog.Any("err", err))
 		return errBoard
 	}
 	if in.waiting[q.request.ID] == q {
@@ -180,12 +180,12 @@ func (in *Inbox) look(ctx context.Context) {
 		return
 	}
 	began := time.Now()
-	notices, err := in.board.Open(ctx)
+	notices, err := in.o.Board.Open(ctx)
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if failed := err != nil && ctx.Err() == nil; failed != in.blind {
 		in.blind = failed
-		in.log.LogAttrs(ctx, slog.LevelWarn, "inbox: questions of other replicas are shown", slog.Bool("shown", !failed), slog.Any("err", err))
+		in.o.Logger.LogAttrs(ctx, slog.LevelWarn, "inbox: questions of other replicas are shown", slog.Bool("shown", !failed), slog.Any("err", err))
 	}
 	if err != nil {
 		return
@@ -193,13 +193,13 @@ func (in *Inbox) look(ctx context.Context) {
 	hanging := make(map[string]bool, len(notices))
 	for _, n := range notices {
 		hanging[n.ID] = true
-		if in.waiting[n.ID] != nil || in.past[n.ID] != nil || in.odd[n.ID] || len(in.waiting) >= in.maxPending {
+		if in.waiting[n.ID] != nil || in.past[n.ID] != nil || in.odd[n.ID] || len(in.waiting) >= in.o.MaxPending {
 			continue
 		}
 		q, err := readSheet(n)
 		if err != nil {
 			in.odd[n.ID] = true
-			in.log.LogAttrs(ctx, slog.LevelWarn, "inbox: a question of another replica is not shown", slog.String("id", n.ID), slog.Any("err", err))
+			in.o.Logger.LogAttrs(ctx, slog.LevelWarn, "inbox: a question of another replica is not shown", slog.String("id", n.ID), slog.Any("err", err))
 			continue
 		}
 		q.hung = time.Now()

@@ -60,7 +60,7 @@ func (in *Inbox) Link(origin, by string) string {
 	defer d.mu.Unlock()
 	maps.DeleteFunc(d.links, func(_ secret, l link) bool { return !now.Before(l.until) })
 	d.links[hash(token)] = link{by, now.Add(linkLifetime)}
-	return strings.TrimSuffix(origin, "/") + in.path + "?token=" + url.QueryEscape(token)
+	return strings.TrimSuffix(origin, "/") + in.o.Path + "?token=" + url.QueryEscape(token)
 }
 
 func (d *doors) enter(token string) (id string, err error) {
@@ -114,7 +114,7 @@ func (d *doors) known(user string, may bool) (*session, error) {
 // setCookie is strict: no other site's page can make a browser send it.
 func (in *Inbox) setCookie(w http.ResponseWriter, r *http.Request, id string) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // loopback has no TLS, and a server with TLS gets a Secure cookie
-		Name: in.doors.cookie, Value: id, Path: in.path, MaxAge: int(sessionLifetime / time.Second),
+		Name: in.doors.cookie, Value: id, Path: in.o.Path, MaxAge: int(sessionLifetime / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
 	})
 }

@@ -62,16 +62,11 @@ const (
 
 // An Inbox holds the questions that wait for a person. Make one with [New].
 type Inbox struct {
-	path       string
-	hosts      map[string]bool
-	maxPending int
-	ownCalls   bool
-	log        *slog.Logger
-	mux        http.Handler
-	doors      doors
-	board      approvals.Board
-	store      approvals.Store // may be nil
-	shared     bool            // the board, with other replicas
+	o      Options // with the defaults
+	hosts  map[string]bool
+	mux    http.Handler
+	doors  doors
+	shared bool // the board, with other replicas
 
 	mu      sync.Mutex
 	pending []*question          // oldest first
@@ -100,11 +95,13 @@ func New(o Options) *Inbox {
 		o.Hosts = []string{"localhost", "127.0.0.1", "::1"}
 	}
 	in := &Inbox{
-		path: o.Path, hosts: make(map[string]bool), maxPending: cmp.Or(o.MaxPending, 1000), ownCalls: o.OwnCalls,
-		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		waiting: make(map[string]*question), past: make(map[string]*record),
-		doors: newDoors(o.User), store: o.Store, board: cmp.Or[approvals.Board](o.Board, approvals.NewBoard()), shared: o.Board != nil, odd: make(map[string]bool),
+		hosts: make(map[string]bool), doors: newDoors(o.User), shared: o.Board != nil,
+		waiting: make(map[string]*question), past: make(map[string]*record), odd: make(map[string]bool),
 	}
+	o.MaxPending = cmp.Or(o.MaxPending, 1000)
+	o.Board = cmp.Or[approvals.Board](o.Board, approvals.NewBoard())
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	in.o = o
 	for _, host := range o.Hosts {
 		if host == "" {
 			panic("inbox: one of Options.Hosts is empty")

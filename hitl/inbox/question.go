@@ -70,7 +70,7 @@ func (in *Inbox) add(ctx context.Context, request hitl.Request) (*question, erro
 	switch {
 	case in.waiting[request.ID] != nil || in.past[request.ID] != nil:
 		return nil, fmt.Errorf("inbox: a question with the ID %.40q is known already; IDs must not be used twice", request.ID)
-	case len(in.waiting) >= in.maxPending:
+	case len(in.waiting) >= in.o.MaxPending:
 		return nil, fmt.Errorf("inbox: %d questions already wait for an answer", len(in.waiting))
 	}
 	in.waiting[request.ID] = q // in.pending once the board has it
@@ -150,7 +150,7 @@ func (in *Inbox) mayDecide(id string, a answer, s *session) (*question, error) {
 
 // mayApprove reports whether the call is another person's, or people may approve their own.
 func (in *Inbox) mayApprove(s *session, q *question) bool {
-	return in.ownCalls || s.by == "" || !safetext.SameName(s.by, q.request.Scope)
+	return in.o.OwnCalls || s.by == "" || !safetext.SameName(s.by, q.request.Scope)
 }
 
 // decided moves a question with its answer to the history. The caller holds the lock.
@@ -162,7 +162,7 @@ func (in *Inbox) decided(ctx context.Context, q *question, d hitl.Decision) {
 		}
 	}
 	in.end(q, r)
-	in.log.LogAttrs(ctx, slog.LevelInfo, "inbox: decided", slog.String("id", q.request.ID), slog.String("tool", q.request.Tool.String()),
+	in.o.Logger.LogAttrs(ctx, slog.LevelInfo, "inbox: decided", slog.String("id", q.request.ID), slog.String("tool", q.request.Tool.String()),
 		slog.String("outcome", r.What), slog.String("by", r.By))
 }
 

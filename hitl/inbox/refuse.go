@@ -53,6 +53,6 @@ func (in *Inbox) refused(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (in *Inbox) logRefused(r *http.Request, err error) {
-	in.log.LogAttrs(r.Context(), slog.LevelWarn, "inbox: refused", slog.Int("status", status(err)), slog.String("why", err.Error()),
+	in.o.Logger.LogAttrs(r.Context(), slog.LevelWarn, "inbox: refused", slog.Int("status", status(err)), slog.String("why", err.Error()),
 		slog.String("method", r.Method), slog.String("path", safetext.Cut(safetext.Line(r.URL.Path), 120)), slog.String("from", r.RemoteAddr))
 }

@@ -41,8 +41,8 @@ func (in *Inbox) routes() http.Handler {
 		{http.MethodGet, "style.css", static("style.css", "text/css; charset=utf-8")},
 		{http.MethodGet, "script.js", static("script.js", "text/javascript; charset=utf-8")},
 	} {
-		m.HandleFunc(route.method+" "+in.path+route.path, route.handler)
-		m.HandleFunc(in.path+route.path, func(w http.ResponseWriter, r *http.Request) {
+		m.HandleFunc(route.method+" "+in.o.Path+route.path, route.handler)
+		m.HandleFunc(in.o.Path+route.path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", route.method)
 			in.refused(w, r, errMethod)
 		})
@@ -126,7 +126,7 @@ func (in *Inbox) enter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	in.setCookie(w, r, id)
-	http.Redirect(w, r, in.path, http.StatusSeeOther)
+	http.Redirect(w, r, in.o.Path, http.StatusSeeOther)
 }
 
 func (in *Inbox) show(w http.ResponseWriter, r *http.Request, s *session) {
@@ -176,7 +176,7 @@ func (in *Inbox) decision(w http.ResponseWriter, r *http.Request, s *session) {
 	}
 	switch {
 	case err == nil:
-		http.Redirect(w, r, in.path+"?done="+url.QueryEscape(id), http.StatusSeeOther)
+		http.Redirect(w, r, in.o.Path+"?done="+url.QueryEscape(id), http.StatusSeeOther)
 	case q != nil && status(err) == http.StatusBadRequest: // what was typed is not lost
 		in.logRefused(r, err)
 		page := in.whole(s, q)
@@ -241,7 +241,7 @@ func (in *Inbox) decideTogether(w http.ResponseWriter, r *http.Request, s *sessi
 			in.logRefused(r, err)
 		}
 	}
-	http.Redirect(w, r, in.path+"?"+url.Values{"done": ticked}.Encode(), http.StatusSeeOther)
+	http.Redirect(w, r, in.o.Path+"?"+url.Values{"done": ticked}.Encode(), http.StatusSeeOther)
 }
 
 func (in *Inbox) forget(w http.ResponseWriter, r *http.Request, s *session) {
@@ -253,26 +253,26 @@ func (in *Inbox) forget(w http.ResponseWriter, r *http.Request, s *session) {
 		in.refused(w, r, err)
 		return
 	}
-	http.Redirect(w, r, in.path+"?done="+url.QueryEscape(form.Get("id")), http.StatusSeeOther)
+	http.Redirect(w, r, in.o.Path+"?done="+url.QueryEscape(form.Get("id")), http.StatusSeeOther)
 }
 
 func (in *Inbox) takeBack(ctx context.Context, id string, s *session) error {
-	if in.store == nil {
+	if in.o.Store == nil {
 		return errForgot
 	}
-	all, err := in.store.List(ctx)
+	all, err := in.o.Store.List(ctx)
 	i := slices.IndexFunc(all, func(kept approvals.Standing) bool { return kept.ID == id })
 	if err == nil && i < 0 {
 		return errForgot
 	}
 	if err == nil {
-		err = in.store.Forget(ctx, all[i].Scope, id)
+		err = in.o.Store.Forget(ctx, all[i].Scope, id)
 	}
 	if err != nil {
-		in.log.LogAttrs(ctx, slog.LevelError, "inbox: an approval could not be taken back", slog.String("id", id), slog.Any("err", err))
+		in.o.Logger.LogAttrs(ctx, slog.LevelError, "inbox: an approval could not be taken back", slog.String("id", id), slog.Any("err", err))
 		return errForget
 	}
-	in.log.LogAttrs(ctx, slog.LevelInfo, "inbox: taken back", slog.String("id", id), slog.String("what", all[i].String()), slog.String("by", s.by))
+	in.o.Logger.LogAttrs(ctx, slog.LevelInfo, "inbox: taken back", slog.String("id", id), slog.String("what", all[i].String()), slog.String("by", s.by))
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.keep(record{past: past{ID: id, Tool: all[i].String(), What: "taken back", By: s.by}})

@@ -36,7 +36,7 @@ func (in *Inbox) serve(ctx context.Context, listener net.Listener) error {
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(in.log.Handler(), slog.LevelWarn),
+		ErrorLog:          slog.NewLogLogger(in.o.Logger.Handler(), slog.LevelWarn),
 	}
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

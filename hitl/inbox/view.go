@@ -102,8 +102,8 @@ func (c card) Says() string {
 
 func (in *Inbox) render(w http.ResponseWriter, status int, name string, page any) {
 	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, name+".html", frame{in.path, page}); err != nil {
-		in.log.Error("inbox: the page cannot be drawn", slog.String("page", name), slog.Any("err", err))
+	if err := pages.ExecuteTemplate(&b, name+".html", frame{in.o.Path, page}); err != nil {
+		in.o.Logger.Error("inbox: the page cannot be drawn", slog.String("page", name), slog.Any("err", err))
 		http.Error(w, "The page cannot be drawn; the log of the host says why.", http.StatusInternalServerError)
 		return
 	}
@@ -145,19 +145,19 @@ func (in *Inbox) listed(s *session, done []string, together string) listPage {
 
 // remembered draws the remembered approvals, or those for the tool and the scope of a question; nil without a store.
 func (in *Inbox) remembered(ctx context.Context, q *question) *memory {
-	if in.store == nil {
+	if in.o.Store == nil {
 		return nil
 	}
-	all, err := in.store.List(ctx)
+	all, err := in.o.Store.List(ctx)
 	if err != nil {
-		in.log.LogAttrs(ctx, slog.LevelError, "inbox: what is remembered cannot be read", slog.Any("err", err))
+		in.o.Logger.LogAttrs(ctx, slog.LevelError, "inbox: what is remembered cannot be read", slog.Any("err", err))
 	}
 	all = slices.DeleteFunc(all, func(s approvals.Standing) bool {
 		return q != nil && (s.Scope != q.request.Scope || s.Server != q.request.Tool.Server || s.Tool != q.request.Tool.Name())
 	})
 	slices.SortFunc(all, func(x, y approvals.Standing) int { return y.Since.Compare(x.Since) })
 	shown := min(len(all), maxKept)
-	return &memory{Path: in.path, All: all[:shown], More: len(all) - shown, Unread: err != nil}
+	return &memory{Path: in.o.Path, All: all[:shown], More: len(all) - shown, Unread: err != nil}
 }
 
 func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
