@@ -127,7 +127,7 @@ var errGone = errors.New("doubt: its goroutine has ended")
 func (d *doubter) make(ctx context.Context, call middleware.Call, effect effect, first []*entry) (res *mcp.CallToolResult, err error) {
 	err = middleware.OutcomeUnknown(call, errGone)
 	defer func() { d.over(ctx, call, effect, first, res, err) }()
-	return fault.Call(ctx, d.next, call, func() *middleware.Tool { return callstate.Of(ctx).Tool(call.Tool) })
+	return fault.Call(ctx, d.next, call)
 }
 
 // over enters a call whose outcome is unknown, and settles what it has repeated.

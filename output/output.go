@@ -96,7 +96,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		return c.failed(ctx, call, err), nil
 	}
 	inside, state := callstate.Ensure(ctx)
-	res, err := fault.Call(inside, c.next, inner, func() *middleware.Tool { return state.Tool(inner.Tool) })
+	res, err := fault.Call(inside, c.next, inner)
 	call.Tool = state.Tool(call.Tool) // as further in
 	_, _, asks := fault.InputRequired(err)
 	switch {

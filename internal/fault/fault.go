@@ -132,11 +132,11 @@ func (e *NoResultError) Error() string {
 }
 
 // Call calls next. It returns a panic as a [*PanicError], and neither or both of result and error as an error.
-// The outcome of an unsafe call that panicked is unknown; tool returns the tool with its present class.
-func Call(ctx context.Context, next middleware.ToolCaller, call middleware.Call, tool func() *middleware.Tool) (res *mcp.CallToolResult, err error) {
+// The outcome of an unsafe call that panicked is unknown, by the class that the call has in its record.
+func Call(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (res *mcp.CallToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			call.Tool = tool()
+			call.Tool = callstate.Of(ctx).Tool(call.Tool)
 			res, err = nil, middleware.OutcomeUnknown(call, &PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
 		}
 	}()
@@ -145,7 +145,7 @@ func Call(ctx context.Context, next middleware.ToolCaller, call middleware.Call,
 	case err != nil:
 		return nil, err
 	case res == nil:
-		call.Tool = tool()
+		call.Tool = callstate.Of(ctx).Tool(call.Tool)
 		return nil, middleware.OutcomeUnknown(call, &NoResultError{Tool: call.Tool})
 	}
 	return res, nil
@@ -161,7 +161,7 @@ func (r *recoverer) Describe() middleware.Description {
 }
 
 func (r *recoverer) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return Call(ctx, r.next, call, func() *middleware.Tool { return callstate.Of(ctx).Tool(call.Tool) })
+	return Call(ctx, r.next, call)
 }
 
 // RoundUp rounds a wait up to a multiple of the unit, so that a wait of the time in an error is long enough.

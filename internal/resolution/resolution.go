@@ -120,26 +120,13 @@ func copyMark(from, into map[string]any, member string) bool {
 	return true
 }
 
-// Hints are the four hints, all of them written.
-type Hints struct {
-	ReadOnly    bool `json:"readOnlyHint"`
-	Destructive bool `json:"destructiveHint"`
-	Idempotent  bool `json:"idempotentHint"`
-	OpenWorld   bool `json:"openWorldHint"`
-}
-
-// Written returns the hints as they are sent: what is not yes is false.
-func Written(a annotation.Annotations) *Hints {
-	return &Hints{a.ReadOnly == annotation.Yes, a.Destructive == annotation.Yes, a.Idempotent == annotation.Yes, a.OpenWorld == annotation.Yes}
-}
-
 // A Reply is a server's answer. [Annotates] has Annotations alone, [Extends] the Name of the tool too.
 type Reply struct {
 	mcp.ResultBase
 
-	ResultType  string `json:"resultType"`
-	Name        string `json:"name,omitempty"`
-	Annotations *Hints `json:"annotations"`
+	ResultType  string                 `json:"resultType"`
+	Name        string                 `json:"name,omitempty"`
+	Annotations annotation.Annotations `json:"annotations"` // the four hints, all of them set
 }
 
 // What the SDK's results cannot say by themselves. The embedded one keeps what makes it a result.

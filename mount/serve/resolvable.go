@@ -133,16 +133,16 @@ func complete(a, tool annotation.Annotations) annotation.Annotations {
 }
 
 // answer returns what is said of a call, or the protocol's error.
-func (s resolvables) answer(p *resolution.Params) (_ *resolution.Hints, err error) {
-	invalid := func(format string, args ...any) (*resolution.Hints, error) {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+func (s resolvables) answer(p *resolution.Params) (hints annotation.Annotations, err error) {
+	invalid := func(format string, args ...any) (annotation.Annotations, error) {
+		return hints, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 	}
 	if p == nil {
 		return invalid("there are no params")
 	}
 	r := s[p.Name]
 	if r == nil {
-		return nil, unresolvable(p)
+		return hints, unresolvable(p)
 	}
 	if len(bytes.TrimSpace(p.Arguments)) == 0 {
 		return invalid("arguments is missing; {} means none")
@@ -163,11 +163,11 @@ func (s resolvables) answer(p *resolution.Params) (_ *resolution.Hints, err erro
 			err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "what the call would do could not be worked out"}
 		}
 	}()
-	found, ok := r.answers[r.choose(bytes.Clone(p.Arguments))]
+	hints, ok := r.answers[r.choose(bytes.Clone(p.Arguments))]
 	if !ok {
-		found = r.worst
+		hints = r.worst
 	}
-	return resolution.Written(found), nil
+	return hints, nil
 }
 
 // unresolvable is the answer about a tool that is not there, and about one that the request may not use.
