@@ -135,7 +135,7 @@ func (s *shard) cool(q *question) {
 func (s *shard) count(q *question) {
 	if hits := q.hits.Swap(0); hits > 0 {
 		s.stats.Hits += hits
-		s.kept.list.Get(q.id.key())
+		s.list.Get(q.id.key())
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -25,42 +24,21 @@ type entry struct {
 	slow    bool // took long to get
 }
 
-type results struct {
-	list       *simplelru.LRU[key, entry]
-	maxEntries int
-	maxBytes   int64
-	bytes      int64
-	slow       int // entries of slow tools
-	servers    *versions.Servers[Name]
-}
-
-func newResults(maxEntries int, maxBytes int64, servers *versions.Servers[Name]) *results {
-	r := &results{maxEntries: maxEntries, maxBytes: maxBytes, servers: servers}
-	r.list, _ = simplelru.NewLRU(maxEntries, func(_ key, e entry) { r.count(e, -1) }) // its one error is a size below 1
-	return r
-}
-
 // valid reports whether an entry may still be used. A write in flight needs no look: it changed the server
 // when it began, and no result that is requested before it returns is cached (see Servers.Request).
-func (r *results) valid(e *entry, now time.Duration) bool {
-	return now < e.expires && !r.servers.Changed(e.tool.Server, e.names, e.since)
+func (s *shard) valid(e *entry, now time.Duration) bool {
+	return now < e.expires && !s.servers.Changed(e.tool.Server, e.names, e.since)
 }
 
-func (r *results) count(e entry, by int) {
-	r.bytes += int64(by) * e.size
+func (s *shard) account(e entry, by int) {
+	s.bytes += int64(by) * e.size
 	if e.slow {
-		r.slow += by
+		s.slow += by
 	}
 }
 
-func (r *results) full(size int64) bool {
-	return r.list.Len() >= r.maxEntries || r.bytes+size > r.maxBytes
-}
-
-// add adds an entry under a key that has none. The caller has made space for it.
-func (r *results) add(id key, e entry) {
-	r.list.Add(id, e)
-	r.count(e, 1)
+func (s *shard) full(size int64) bool {
+	return s.list.Len() >= s.maxEntries || s.bytes+size > s.maxBytes
 }
 
 const lookAt = 8
@@ -69,14 +47,14 @@ const lookAt = 8
 // unless they are more than four fifths of all: then it passes over the others, so that a new read always finds
 // a place. The entries that it passes over become the newest. An invalid entry is removed at once, and is not
 // reported as evicted.
-func (r *results) evict(now time.Duration) (evicted bool) {
-	wantSlow := r.slow*5 > r.list.Len()*4
-	for most := min(lookAt, r.list.Len()); ; most-- {
-		id, e, _ := r.list.GetOldest()
-		if valid := r.valid(&e, now); !valid || e.slow == wantSlow || most == 1 {
-			r.list.Remove(id)
+func (s *shard) evict(now time.Duration) (evicted bool) {
+	wantSlow := s.slow*5 > s.list.Len()*4
+	for most := min(lookAt, s.list.Len()); ; most-- {
+		id, e, _ := s.list.GetOldest()
+		if valid := s.valid(&e, now); !valid || e.slow == wantSlow || most == 1 {
+			s.list.Remove(id)
 			return valid
 		}
-		r.list.Get(id)
+		s.list.Get(id)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/internal/versions"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -44,8 +45,13 @@ type Store struct {
 // A shard has part of the keys.
 type shard struct {
 	*Store
+	maxEntries int
+	maxBytes   int64
+
 	mu       sync.Mutex // guards what follows, and parts of hot as documented there; never held across a call
-	kept     *results
+	list     *simplelru.LRU[key, entry]
+	bytes    int64
+	slow     int // entries of slow tools
 	inFlight map[key]*flight
 	filled   []*question // those that have an answer
 	stats    Stats
@@ -78,11 +84,9 @@ func NewStore(o StoreOptions) *Store {
 		n = int(max(1, min(32, int64(entries/250), bytes>>21)))
 	}
 	for range n {
-		s.shards = append(s.shards, &shard{
-			Store:    s,
-			kept:     newResults(entries/n, bytes/int64(n), &s.servers),
-			inFlight: make(map[key]*flight),
-		})
+		one := &shard{Store: s, maxEntries: entries / n, maxBytes: bytes / int64(n), inFlight: make(map[key]*flight)}
+		one.list, _ = simplelru.NewLRU(one.maxEntries, func(_ key, e entry) { one.account(e, -1) }) // its one error is a size below 1
+		s.shards = append(s.shards, one)
 	}
 	return s
 }
@@ -102,8 +106,8 @@ func (s *Store) Stats() Stats {
 		all.Misses += one.stats.Misses
 		all.Ended += one.stats.Ended
 		all.Evicted += one.stats.Evicted
-		all.Entries += one.kept.list.Len()
-		all.Bytes += one.kept.bytes
+		all.Entries += one.list.Len()
+		all.Bytes += one.bytes
 		one.mu.Unlock()
 	}
 	return all
@@ -118,9 +122,9 @@ func (s *Store) Forget(server, tool string) (forgotten int) {
 	for _, one := range s.shards {
 		one.mu.Lock()
 		one.coolAll()
-		for _, id := range one.kept.list.Keys() {
-			if e, _ := one.kept.list.Peek(id); toolname.Match(server, e.tool.Server) && toolname.Match(tool, e.tool.Name()) {
-				one.kept.list.Remove(id)
+		for _, id := range one.list.Keys() {
+			if e, _ := one.list.Peek(id); toolname.Match(server, e.tool.Server) && toolname.Match(tool, e.tool.Name()) {
+				one.list.Remove(id)
 				forgotten++
 			}
 		}
@@ -131,12 +135,12 @@ func (s *Store) Forget(server, tool string) (forgotten int) {
 
 // find returns the valid entry of a key. The caller holds the mutex.
 func (s *shard) find(id key, now time.Duration) (e entry, ok bool) {
-	if e, ok = s.kept.list.Get(id); !ok {
+	if e, ok = s.list.Get(id); !ok {
 		return entry{}, false
 	}
-	if !s.kept.valid(&e, now) {
+	if !s.valid(&e, now) {
 		s.coolAll()
-		s.kept.list.Remove(id)
+		s.list.Remove(id)
 		s.stats.Ended++
 		return entry{}, false
 	}
@@ -220,7 +224,7 @@ func (s *shard) land(f *flight) {
 
 // store caches a result, unless what it is about may have changed since it was requested.
 func (s *shard) store(id key, e entry) {
-	if e.size > s.kept.maxBytes {
+	if e.size > s.maxBytes {
 		return
 	}
 	s.mu.Lock()
@@ -228,14 +232,15 @@ func (s *shard) store(id key, e entry) {
 	if !s.fresh(e.tool.Server, e.names, e.since) {
 		return
 	}
-	if s.kept.list.Contains(id) || s.kept.full(e.size) {
+	if s.list.Contains(id) || s.full(e.size) {
 		s.coolAll() // which entries were used counts when one has to go
-		s.kept.list.Remove(id)
+		s.list.Remove(id)
 	}
-	for now := s.clock(); s.kept.full(e.size); {
-		if s.kept.evict(now) {
+	for now := s.clock(); s.full(e.size); {
+		if s.evict(now) {
 			s.stats.Evicted++
 		}
 	}
-	s.kept.add(id, e)
+	s.list.Add(id, e)
+	s.account(e, 1)
 }
