@@ -58,7 +58,7 @@ type Pool struct {
 	strategy Strategy
 	members  []*member
 	used     atomic.Bool
-	o        Options
+	o        Options // once New has it
 
 	mu   sync.Mutex // guards the health of the members
 	turn uint64     // of the strategies that go round
@@ -75,7 +75,7 @@ func NewPool(server string, strategy Strategy, replicas ...Replica) *Pool {
 	case len(replicas) == 0:
 		panic(fmt.Sprintf("route: the pool of %s has 0 replicas; it needs one", server))
 	}
-	p := &Pool{server: server, strategy: strategy, o: Options{}.resolved()}
+	p := &Pool{server: server, strategy: strategy}
 	ids := make(map[string]bool)
 	for i, r := range replicas {
 		switch {

@@ -35,15 +35,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// resolved returns the options with the defaults in place of zeros.
-func (o Options) resolved() Options {
-	o.Failures = cmp.Or(o.Failures, 3)
-	o.Successes = cmp.Or(o.Successes, 2)
-	o.Pause = cmp.Or(o.Pause, 5*time.Second)
-	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	return o
-}
-
 // New returns a middleware that sends the calls of each pool's server to one of its replicas, and every other call to
 // next. Each replica is tried at most once for a call: the next one only if the tool is Safe, or the call was not sent or
 // was refused before execution.
@@ -52,7 +43,8 @@ func (o Options) resolved() Options {
 // that is used already, on two of one server, on nil and on a negative number.
 func New(o Options, pools ...*Pool) middleware.Middleware {
 	fault.RefuseNegative("route: Options", o)
-	o = o.resolved()
+	o.Failures, o.Successes, o.Pause = cmp.Or(o.Failures, 3), cmp.Or(o.Successes, 2), cmp.Or(o.Pause, 5*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	byServer := make(map[string]*Pool, len(pools))
 	for _, p := range pools {
 		switch {
