@@ -59,14 +59,11 @@ const (
 //	chain.Standard{Record: trail.Record, Confirm: …, Intent: trail.Intent}
 type Trail struct {
 	sink   Sink
-	key    []byte
-	log    *slog.Logger
-	bare   bool // no arguments but in full
+	o      Options
 	run    string
 	calls  atomic.Int64
 	lost   atomic.Int64
 	stuck  atomic.Int64
-	wait   time.Duration
 	counts [annotation.Safe + 1][len(outcomes)]atomic.Int64
 }
 
@@ -79,14 +76,8 @@ func New(sink Sink, o Options) *Trail {
 		panic("audit: Options.Key is shorter than 16 bytes and can be guessed")
 	}
 	fault.RefuseNegative("audit: Options", o)
-	return &Trail{
-		sink: sink,
-		key:  slices.Clone(o.Key),
-		log:  cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		bare: o.NoArguments,
-		run:  rand.Text(),
-		wait: cmp.Or(o.Timeout, 5*time.Second),
-	}
+	o.Key, o.Timeout, o.Logger = slices.Clone(o.Key), cmp.Or(o.Timeout, 5*time.Second), cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	return &Trail{sink: sink, o: o, run: rand.Text()}
 }
 
 // Record is the middleware that records the outcome of each call.
@@ -185,7 +176,7 @@ func (w *writing) deliver() {
 	t := w.trail
 	defer func() {
 		if v := recover(); v != nil {
-			t.log.LogAttrs(w.ctx, slog.LevelError, "audit: the sink panicked", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+			t.o.Logger.LogAttrs(w.ctx, slog.LevelError, "audit: the sink panicked", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 		}
 		switch inTime := w.one.CompareAndSwap(0, 1); {
 		case inTime && w.err != nil:
@@ -206,7 +197,7 @@ func (w *writing) deliver() {
 
 func (w *writing) failed(err error) error {
 	w.trail.lost.Add(1)
-	w.trail.log.LogAttrs(w.ctx, slog.LevelError, "audit: a record was not written", slog.String("kind", string(w.record.Kind)),
+	w.trail.o.Logger.LogAttrs(w.ctx, slog.LevelError, "audit: a record was not written", slog.String("kind", string(w.record.Kind)),
 		slog.String("server", w.record.Server), slog.String("tool", w.record.Tool), slog.String("class", w.record.Class),
 		slog.String("call", w.record.Call), slog.Any("err", err))
 	return err
@@ -216,7 +207,7 @@ func (t *Trail) brief() time.Duration {
 	if t.stuck.Load() > 0 {
 		return 0
 	}
-	return min(briefly, t.wait)
+	return min(briefly, t.o.Timeout)
 }
 
 // A Sink keeps records. It is safe for concurrent use. A call waits for it no longer than

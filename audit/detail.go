@@ -27,10 +27,10 @@ func Digest(key, b []byte) string {
 }
 
 func (t *Trail) digest(b []byte) string {
-	if len(t.key) == 0 || len(b) == 0 {
+	if len(t.o.Key) == 0 || len(b) == 0 {
 		return ""
 	}
-	return Digest(t.key, b)
+	return Digest(t.o.Key, b)
 }
 
 func reasons(r *Record, tool *middleware.Tool) {
@@ -59,7 +59,7 @@ func reasons(r *Record, tool *middleware.Tool) {
 }
 
 func (p *passage) keeps(tool *middleware.Tool, said *callstate.Record) bool {
-	if p.level == full || p.trail.bare {
+	if p.level == full || p.trail.o.NoArguments {
 		return p.level == full
 	}
 	return !withheld(tool) && (tool.Safety().MustConfirm() || decided(said) == named)

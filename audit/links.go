@@ -172,7 +172,7 @@ func (p *passage) intend(ctx context.Context, call *middleware.Call) (level, err
 	}
 	wait := p.trail.brief()
 	if r.Durable {
-		wait = p.trail.wait
+		wait = p.trail.o.Timeout
 	}
 	w := &p.first
 	if p.last != nil {

@@ -57,22 +57,18 @@ type Limit struct {
 // is negative or not finite.
 func New(o Options) middleware.Middleware {
 	check(o)
-	b := budget{
-		session: o.Session,
-		idle:    cmp.Or(o.Idle, time.Hour),
-		rounds:  rounds{repeats: cmp.Or(o.Repeats, 4), pause: cmp.Or(o.Pause, 30*time.Second)},
-		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-	}
+	o.Idle, o.Repeats, o.Pause = cmp.Or(o.Idle, time.Hour), cmp.Or(o.Repeats, 4), cmp.Or(o.Pause, 30*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	b := budget{Options: o, timed: o.Session.Time > 0}
 	for class, l := range o.Classes {
 		b.classes[class] = l
 		b.timed = b.timed || l.Time > 0
 	}
-	b.timed = b.timed || o.Session.Time > 0
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		mine := b
-		mine.next, mine.ledger = next, o.Ledger
-		if mine.ledger == nil {
-			mine.ledger = NewLedger(0)
+		mine.next = next
+		if mine.Ledger == nil {
+			mine.Ledger = NewLedger(0)
 		}
 		return &mine
 	}
@@ -91,14 +87,11 @@ func check(o Options) {
 }
 
 type budget struct {
+	Options
+
 	next    middleware.ToolCaller
-	ledger  *Ledger
-	session Limit
 	classes [annotation.Safe + 1]Limit
 	timed   bool // there is a limit on time
-	idle    time.Duration
-	rounds  rounds
-	log     *slog.Logger
 }
 
 func (b *budget) Describe() middleware.Description {
@@ -109,11 +102,11 @@ func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if ctx.Err() != nil {
 		return nil, fault.GivenUp(ctx)
 	}
-	began := b.ledger.now()
+	began := b.Ledger.now()
 	taken, stopped := b.take(ctx, began, &call)
 	if stopped != nil {
 		callstate.Of(ctx).Decide("budget", "stopped", string(stopped.Reason))
-		b.log.LogAttrs(ctx, slog.LevelWarn, "budget: stopped", slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
+		b.Logger.LogAttrs(ctx, slog.LevelWarn, "budget: stopped", slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
 			slog.String("reason", string(stopped.Reason)), slog.Duration("after", stopped.After))
 		return nil, stopped
 	}
@@ -124,12 +117,12 @@ func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	waited := said.Record().Waited
 	var end ending
 	defer func() { // a panic on its way out is an end too
-		end.at = b.ledger.now()
+		end.at = b.Ledger.now()
 		end.took = max(0, end.at-began-(said.Record().Waited-waited))
 		b.settle(taken, end)
 	}()
 	res, err := b.next.CallTool(ctx, call)
-	end.answer = b.ledger.answer(res, err)
+	end.answer = b.Ledger.answer(res, err)
 	end.returned = err != nil && (middleware.NotSent(err) || middleware.Refused(err))
 	return res, err
 }

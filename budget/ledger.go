@@ -124,21 +124,21 @@ type ending struct {
 }
 
 func (b *budget) take(ctx context.Context, now time.Duration, call *middleware.Call) (taking, *StoppedError) {
-	this := entry{tool: call.Tool, written: maphash.Bytes(b.ledger.seed, call.Arguments), at: now}
+	this := entry{tool: call.Tool, written: maphash.Bytes(b.Ledger.seed, call.Arguments), at: now}
 	class := min(call.Tool.Safety(), annotation.Safe)
 	cost := costOf(call.Tool)
-	s := b.ledger.enter(call.Scope, now, b.idle)
+	s := b.Ledger.enter(call.Scope, now, b.Idle)
 	defer s.mu.Unlock()
 	anew := max(s.last+s.idle-now, time.Millisecond)
-	stopped := b.session.stops(&s.all, cost, anew)
+	stopped := b.Session.stops(&s.all, cost, anew)
 	if stopped == nil {
 		if stopped = b.classes[class].stops(&s.classes[class], cost, anew); stopped != nil {
 			stopped.Class = class.String()
 		}
 	}
 	if stopped == nil {
-		this.call = s.calls.identity(ctx, b.ledger.seed, this, call)
-		stopped = s.calls.loop(b.rounds, this.call, now)
+		this.call = s.calls.identity(ctx, b.Ledger.seed, this, call)
+		stopped = s.calls.loop(&b.Options, this.call, now)
 	}
 	if stopped != nil {
 		stopped.Tool = call.Tool
@@ -148,7 +148,7 @@ func (b *budget) take(ctx context.Context, now time.Duration, call *middleware.C
 	s.last = now
 	s.all.add(1, cost, 0)
 	s.classes[class].add(1, cost, 0)
-	return taking{session: s, class: class, cost: cost, place: s.calls.begin(b.rounds, this)}, nil
+	return taking{session: s, class: class, cost: cost, place: s.calls.begin(b.Repeats, this)}, nil
 }
 
 func (b *budget) settle(t taking, e ending) {

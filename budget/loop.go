@@ -13,11 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-type rounds struct {
-	repeats int
-	pause   time.Duration
-}
-
 const (
 	longest = 4 // calls that may take turns in a loop
 	patient = 5 // times as often where the answers differ
@@ -48,8 +43,8 @@ func (h *history) nth(n int) *entry {
 }
 
 // begin notes a call. Chains that share the ledger may differ in how many calls they look back.
-func (h *history) begin(r rounds, e entry) (place int) {
-	h.most = max(h.most, max(longest, patient)*r.repeats)
+func (h *history) begin(repeats int, e entry) (place int) {
+	h.most = max(h.most, max(longest, patient)*repeats)
 	if len(h.last) >= 2*h.most {
 		h.last = slices.Delete(h.last, 0, len(h.last)-h.most)
 	}
@@ -66,19 +61,19 @@ func (h *history) end(place int, answer uint64) {
 }
 
 // loop returns an error if the next call goes on with a loop too soon: one or more calls in turn, with one answer each.
-func (h *history) loop(r rounds, call uint64, now time.Duration) *StoppedError {
+func (h *history) loop(o *Options, call uint64, now time.Duration) *StoppedError {
 	for period := 1; period <= longest; period++ {
 		before := h.nth(period) // what would be the same call
-		if before == nil || before.call != call || now-before.at >= r.pause {
+		if before == nil || before.call != call || now-before.at >= o.Pause {
 			continue
 		}
-		again := &StoppedError{Reason: Loop, Turns: period, After: r.pause - (now - before.at)}
-		if same := h.run(period, true); same >= period*r.repeats {
+		again := &StoppedError{Reason: Loop, Turns: period, After: o.Pause - (now - before.at)}
+		if same := h.run(period, true); same >= period*o.Repeats {
 			again.Times, again.SameAnswer = same/period, true
 			return again
 		}
 		if period == 1 { // with whatever answers, and then none of the longer ones
-			if again.Times = h.run(1, false); again.Times >= patient*r.repeats {
+			if again.Times = h.run(1, false); again.Times >= patient*o.Repeats {
 				return again
 			}
 			if again.Times >= longest {
