@@ -56,11 +56,17 @@ type Limit struct {
 // made, so that concurrent calls cannot spend more together, and settled afterwards. New panics on a number that
 // is negative or not finite.
 func New(o Options) middleware.Middleware {
-	check(o)
+	fault.RefuseNegative("budget: Options", o)
+	if o.Repeats > 100 {
+		panic("budget: Options.Repeats is not between 0 and 100")
+	}
 	o.Idle, o.Repeats, o.Pause = cmp.Or(o.Idle, time.Hour), cmp.Or(o.Repeats, 4), cmp.Or(o.Pause, 30*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	b := budget{Options: o, timed: o.Session.Time > 0}
 	for class, l := range o.Classes {
+		if class > annotation.Safe {
+			panic(fmt.Sprintf("budget: Options.Classes has a limit for class %d, and there is none of that number", class))
+		}
 		b.classes[class] = l
 		b.timed = b.timed || l.Time > 0
 	}
@@ -71,18 +77,6 @@ func New(o Options) middleware.Middleware {
 			mine.Ledger = NewLedger(0)
 		}
 		return &mine
-	}
-}
-
-func check(o Options) {
-	fault.RefuseNegative("budget: Options", o)
-	for class := range o.Classes {
-		if class > annotation.Safe {
-			panic(fmt.Sprintf("budget: Options.Classes has a limit for class %d, and there is none of that number", class))
-		}
-	}
-	if o.Repeats > 100 {
-		panic("budget: Options.Repeats is not between 0 and 100")
 	}
 }
 

@@ -111,7 +111,7 @@ func (d *doubter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 		return d.make(ctx, call, effect, nil)
 	}
 	last := first[len(first)-1]
-	if read := d.readOf(call.Tool.String(), call.Tool); d.Ledger.hold(first, read) {
+	if read := d.readOf(call.Tool); d.Ledger.hold(first, read) {
 		err := &HeldError{Tool: call.Tool, Since: last.Time, Read: read}
 		note(ctx, d.Logger, "held", last, err.Error())
 		return nil, err
@@ -158,7 +158,7 @@ func (d *doubter) over(ctx context.Context, call middleware.Call, effect effect,
 func (d *doubter) begin(ctx context.Context, call middleware.Call, effect effect) {
 	e := &entry{
 		Call:  Call{ID: call.ID, Scope: call.Scope, Server: call.Tool.Server, Tool: call.Tool.Name(), Time: time.Now().UTC()},
-		exact: effect, read: d.readOf(call.Tool.String(), call.Tool),
+		exact: effect, read: d.readOf(call.Tool),
 	}
 	d.Ledger.enter(e)
 	note(ctx, d.Logger, "in doubt", e, "")
@@ -208,8 +208,8 @@ func (d *doubter) read(ctx context.Context, call middleware.Call) (*mcp.CallTool
 }
 
 // readOf returns which tool shows whether a call has happened, as "server/tool", "" if none is known.
-func (d *doubter) readOf(name string, tool *middleware.Tool) string {
-	if read := d.Reads[name]; read != "" || tool.Definition == nil || !d.Trusted(tool.Server) {
+func (d *doubter) readOf(tool *middleware.Tool) string {
+	if read := d.Reads[tool.String()]; read != "" || tool.Definition == nil || !d.Trusted(tool.Server) {
 		return read
 	}
 	if read, ok := tool.Definition.Meta[ReadKey].(string); ok && read != "" {

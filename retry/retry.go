@@ -89,15 +89,11 @@ func (r *retrier) Describe() middleware.Description {
 	}}
 }
 
-// serverOf returns whose budget a call uses; calls without a tool share one.
-func serverOf(call middleware.Call) string {
-	if call.Tool == nil {
-		return ""
-	}
-	return call.Tool.Server
-}
-
 func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	server := "" // whose budget the call uses; calls without a tool share one
+	if call.Tool != nil {
+		server = call.Tool.Server
+	}
 	var bounds *backoff.ExponentialBackOff // made after the first failure, one for each call
 	var doubt error                        // of the first attempt that may have changed something
 	cost := 0                              // of the attempt under way
@@ -105,7 +101,7 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 		callstate.Of(ctx).Write(func(r *callstate.Record) { r.Attempts++ })
 		res, err := r.next.CallTool(ctx, call)
 		if err == nil {
-			r.budget.give(serverOf(call), max(cost, successGain))
+			r.budget.give(server, max(cost, successGain))
 			return res, nil
 		}
 		ended := outcome(call, doubt, err)
@@ -127,7 +123,7 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 			return nil, exhausted
 		}
 		cost = costOf(err)
-		if !r.budget.take(serverOf(call), cost) {
+		if !r.budget.take(server, cost) {
 			exhausted.OverBudget = true
 			return nil, exhausted
 		}
@@ -135,7 +131,7 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 			slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
 			slog.Int("attempt", attempt+1), slog.Duration("wait", wait), slog.Any("error", redact.Said{Call: call, Value: err}))
 		if gone := sleep(ctx, wait); gone != nil {
-			r.budget.give(serverOf(call), cost) // nothing was sent for it
+			r.budget.give(server, cost) // nothing was sent for it
 			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, ended)
 		}
 		if said := callstate.Of(ctx); said.HasRecord() {

@@ -44,18 +44,14 @@ type Options struct {
 // context's cause. Both are also a [*middleware.OutcomeUnknownError] if the call may have happened and
 // repeating it is not harmless. New panics if a number is negative or not finite, or Floor exceeds Cap.
 func New(opts Options) middleware.Middleware {
-	check(opts)
-	opts.Default, opts.Factor = cmp.Or(opts.Default, time.Minute), cmp.Or(opts.Factor, 5)
-	opts.Floor = cmp.Or(opts.Floor, min(10*time.Second, cmp.Or(opts.Cap, math.MaxInt64)))
-	opts.Cap = cmp.Or(opts.Cap, max(10*time.Minute, opts.Floor))
-	return func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{next: next, limits: opts} }
-}
-
-func check(opts Options) {
 	fault.RefuseNegative("timeout: Options", opts)
 	if opts.Cap > 0 && opts.Floor > opts.Cap {
 		panic(fmt.Sprintf("timeout: Options.Floor is %v, more than the Cap of %v", opts.Floor, opts.Cap))
 	}
+	opts.Default, opts.Factor = cmp.Or(opts.Default, time.Minute), cmp.Or(opts.Factor, 5)
+	opts.Floor = cmp.Or(opts.Floor, min(10*time.Second, cmp.Or(opts.Cap, math.MaxInt64)))
+	opts.Cap = cmp.Or(opts.Cap, max(10*time.Minute, opts.Floor))
+	return func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{next: next, limits: opts} }
 }
 
 // limit returns how long an attempt at tool may take.
