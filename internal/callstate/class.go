@@ -46,7 +46,7 @@ type answer struct {
 // one, changed by over. Further in, an answer to the same call can only be raised.
 func WithAnswer(ctx context.Context, call *middleware.Call, static *middleware.Tool, over Over) context.Context {
 	a := &answer{binding: Bind(Of(ctx), call), static: static, found: call.Tool.Annotations, over: over}
-	if have := answerTo(nearest(ctx), a.binding); have != nil {
+	if have := answerTo(ctx, call); have != nil {
 		if have.found.Safety() < a.found.Safety() {
 			return ctx
 		}
@@ -135,17 +135,19 @@ func Static(ctx context.Context, tool *middleware.Tool) *middleware.Tool {
 
 // Answered returns what preflight found about exactly this call.
 func Answered(ctx context.Context, call *middleware.Call) (annotation.Annotations, bool) {
-	s := nearest(ctx)
-	if _, ok := find[*answer](s, nil); !ok {
-		return annotation.Annotations{}, false
-	}
-	if a := answerTo(s, Bind(Of(ctx), call)); a != nil {
+	if a := answerTo(ctx, call); a != nil {
 		return a.found, true
 	}
 	return annotation.Annotations{}, false
 }
 
-func answerTo(s *State, want Binding) *answer {
+// answerTo returns the answer to exactly this call, nil without one. Without any answer it computes no binding.
+func answerTo(ctx context.Context, call *middleware.Call) *answer {
+	s := nearest(ctx)
+	if _, ok := find[*answer](s, nil); !ok {
+		return nil
+	}
+	want := Bind(Of(ctx), call)
 	a, _ := find(s, func(a *answer) bool { return a.binding == want })
 	return a
 }
@@ -161,7 +163,7 @@ func Judged(ctx context.Context, call *middleware.Call, accepted *middleware.Too
 	its := *call
 	its.Tool = accepted
 	tool := *accepted
-	if exactly := answerTo(s, Bind(Of(ctx), &its)); exactly != nil {
+	if exactly := answerTo(ctx, &its); exactly != nil {
 		tool.Annotations = exactly.over(accepted.Annotations)
 	} else {
 		for ; s != nil; s = s.outer {
