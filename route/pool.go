@@ -194,7 +194,7 @@ func (p *Pool) choose(call middleware.Call, found []*member) *member {
 	case LeastConnections:
 		found = best(found, func(m *member) int { return -m.busy })
 	case Category:
-		found = best(found, func(m *member) int { return m.inCategory(call.Tool) })
+		found, _ = prefer(found, call.Tool.Annotations.Category, "", "")
 	case Capability:
 		found = best(found, func(m *member) int { return m.capable(call.Tool) })
 	case Affinity:
@@ -211,13 +211,6 @@ func best(found []*member, score func(*member) int) []*member {
 		most = max(most, score(m))
 	}
 	return keep(found, func(m *member) bool { return score(m) == most })
-}
-
-func (m *member) inCategory(tool *middleware.Tool) int {
-	if c := tool.Annotations.Category; c != "" && m.is(c) {
-		return 1
-	}
-	return 0
 }
 
 func (m *member) capable(tool *middleware.Tool) int {
