@@ -66,7 +66,6 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 	if !turn.Gated(caller) {
 		caller = turn.Gate()(caller)
 	}
-	caller = fault.Recover(caller)
 	outcomes := make([]Outcome, len(calls))
 	servers := make([]string, 0, len(calls))
 	made := make([]int, 0, len(calls))
@@ -105,7 +104,7 @@ func run(ctx context.Context, caller middleware.ToolCaller, k *turn.Ticket, out 
 			out.Err = middleware.OutcomeUnknown(out.Call, errEnded)
 		}
 	}()
-	out.Result, out.Err = caller.CallTool(callstate.Keep(ctx, k), out.Call)
+	out.Result, out.Err = fault.Call(callstate.Keep(ctx, k), caller, out.Call)
 }
 
 // Why a call of a batch was not made.
@@ -140,7 +139,6 @@ type HostOptions struct {
 type Host struct {
 	tools  Tools
 	caller middleware.ToolCaller
-	alone  middleware.ToolCaller // for one call, whose panic is an error
 	o      HostOptions
 }
 
@@ -152,7 +150,7 @@ func NewHost(tools Tools, caller middleware.ToolCaller, o HostOptions) *Host {
 	if o.Scope == nil {
 		o.Scope = func(context.Context) string { return "" }
 	}
-	return &Host{tools: tools, caller: caller, alone: fault.Recover(caller), o: o}
+	return &Host{tools: tools, caller: caller, o: o}
 }
 
 // Tools returns what a model may be given now. It finds a tool by its ModelName.
@@ -182,7 +180,7 @@ func (h *Host) Answer(ctx context.Context, asked ...ToolCall) []*mcp.CallToolRes
 		case err != nil:
 			results[i] = output.Failure(tool, err)
 		case len(asked) == 1:
-			res, err := h.alone.CallTool(ctx, call)
+			res, err := fault.Call(ctx, h.caller, call)
 			results[i] = result(tool, res, err)
 		default:
 			calls, made = append(calls, call), append(made, i)
@@ -203,7 +201,7 @@ func (h *Host) Call(ctx context.Context, tool *middleware.Tool, id string, argum
 	if err := session.CheckArguments(call); err != nil {
 		return output.Failure(tool, err)
 	}
-	res, err := h.alone.CallTool(ctx, call)
+	res, err := fault.Call(ctx, h.caller, call)
 	return result(tool, res, err)
 }
 

@@ -112,7 +112,7 @@ func New(o Options) middleware.Middleware {
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		mine := c
-		mine.next, mine.recovering = next, fault.Recover(next)
+		mine.next = next
 		return &mine
 	}
 }
@@ -120,11 +120,10 @@ func New(o Options) middleware.Middleware {
 type cacher struct {
 	Options
 
-	next       middleware.ToolCaller
-	recovering middleware.ToolCaller // next, where a panic must not reach other callers
-	naming     naming
-	bound      *bounded.Bound // of the calls of Remote
-	joinable   *sync.Map      // fetches of this process for Remote, a *fetch by digest and ticket
+	next     middleware.ToolCaller
+	naming   naming
+	bound    *bounded.Bound // of the calls of Remote
+	joinable *sync.Map      // fetches of this process for Remote, a *fetch by digest and ticket
 }
 
 // clone returns the copy of a cached result that a caller gets.

@@ -69,7 +69,7 @@ func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl t
 		}
 		c.Store.of(f.id).land(f)
 	}()
-	f.res, f.err = c.recovering.CallTool(ctx, call)
+	f.res, f.err = fault.Call(ctx, c.next, call) // a panic must not reach other callers
 	returned = true
 	if f.err == nil {
 		f.keep(call.Tool)
