@@ -83,7 +83,7 @@ func (r *Report) Add(tools *catalog.Catalog, changes []pins.Change, will func(*m
 		r.own(t, declared)
 	}
 	for _, f := range tools.Findings() {
-		r.find(string(f.Kind), f.Server, f.Tool, f.Text)
+		r.find(string(f.Kind), f.Server, f.Tool, f.Text, digests[[2]string{f.Server, f.Tool}])
 	}
 	for _, c := range changes {
 		kind := finding.NotAccepted
@@ -91,25 +91,25 @@ func (r *Report) Add(tools *catalog.Catalog, changes []pins.Change, will func(*m
 			kind = finding.Gone
 		}
 		_, text, _ := strings.Cut(c.String(), ": ")
-		r.find(string(kind), c.Server, c.Tool, text)
-	}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		f.Fingerprint = fingerprint(f, digests[[2]string{f.Server, f.Tool}])
+		r.find(string(kind), c.Server, c.Tool, text, digests[[2]string{c.Server, c.Tool}])
 	}
 	r.sort()
 }
 
 // Fail adds a server that did not answer.
 func (r *Report) Fail(server, text string) {
-	r.find(ruleUnreachable, server, "", text)
-	f := &r.Findings[len(r.Findings)-1]
-	f.Fingerprint = fingerprint(f, ruleUnreachable) // what it said may differ every time
+	r.find(ruleUnreachable, server, "", text, ruleUnreachable) // what it said may differ every time
 	r.sort()
 }
 
-func (r *Report) find(rule, server, tool, text string) {
-	r.Findings = append(r.Findings, Finding{Level: ruleOf(rule).level, Rule: rule, Server: server, Tool: tool, Text: text})
+// find adds a finding. Its fingerprint is of the tool's definition, so that a new one has new findings; otherwise
+// of its text.
+func (r *Report) find(rule, server, tool, text, definition string) {
+	// In quotes no part runs into the next.
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", rule, server, tool, cmp.Or(definition, text)))
+	r.Findings = append(r.Findings, Finding{
+		Level: ruleOf(rule).level, Rule: rule, Server: server, Tool: tool, Text: text, Fingerprint: hex.EncodeToString(sum[:16]),
+	})
 }
 
 func (r *Report) sort() {
@@ -117,14 +117,6 @@ func (r *Report) sort() {
 		return cmp.Or(cmp.Compare(b.Level, a.Level), strings.Compare(a.Rule, b.Rule), strings.Compare(a.Server, b.Server),
 			strings.Compare(a.Tool, b.Tool), strings.Compare(a.Text, b.Text))
 	})
-}
-
-// fingerprint identifies a finding: of a tool, by its definition, so that a new one has new findings;
-// otherwise by its text.
-func fingerprint(f *Finding, definition string) string {
-	// In quotes no part runs into the next.
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", f.Rule, f.Server, f.Tool, cmp.Or(definition, f.Text)))
-	return hex.EncodeToString(sum[:16])
 }
 
 // Count returns how many findings that are not known are of this level or a worse one.
@@ -145,16 +137,8 @@ func (r *Report) JSON(w io.Writer) error {
 	e.SetEscapeHTML(false)
 	out := *r
 	out.Version = version
-	out.Servers, out.Tools, out.Findings = orNone(r.Servers), orNone(r.Tools), orNone(r.Findings)
+	out.Servers, out.Tools, out.Findings = append([]Server{}, r.Servers...), append([]Tool{}, r.Tools...), append([]Finding{}, r.Findings...)
 	return e.Encode(out)
-}
-
-// orNone makes of nothing an empty list.
-func orNone[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }
 
 // Baseline marks the findings as known that an earlier report has, as JSON wrote it.

@@ -102,13 +102,14 @@ func (r rule) advice() string {
 
 // own finds what the catalogue does not look for.
 func (r *Report) own(t *middleware.Tool, declared annotation.Annotations) {
+	find := func(rule, text string) { r.find(rule, t.Server, t.Name(), text, t.Digest.String()) }
 	if hints(declared) == none {
-		r.find(ruleUndeclared, t.Server, t.Name(), "declares nothing; what it does is inferred")
+		find(ruleUndeclared, "declares nothing; what it does is inferred")
 	}
 	if t.Safety() == annotation.Unknown {
-		r.find(ruleUnknown, t.Server, t.Name(), "nobody says what it does and no word gives it away; it counts as dangerous")
+		find(ruleUnknown, "nobody says what it does and no word gives it away; it counts as dangerous")
 	}
 	if found := hidden(t.Definition); found != "" {
-		r.find(ruleHidden, t.Server, t.Name(), "hidden characters: "+found)
+		find(ruleHidden, "hidden characters: "+found)
 	}
 }
