@@ -78,10 +78,10 @@ server, the tool has only its name and --description; with one, what the server 
 				nothing := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 					return nil, errors.New("it is not called")
 				})
-				return c.AddTools(known.Server(), nothing, &mcp.Tool{Name: known.Tool(), Description: description, InputSchema: map[string]any{"type": "object"}})
+				return c.AddTools(known.Server, nothing, &mcp.Tool{Name: known.Tool, Description: description, InputSchema: map[string]any{"type": "object"}})
 			}
 			if len(args) > 1 {
-				one := serverFlags{serverNames: serverNames{name: known.Server()}, wait: listPatience}
+				one := serverFlags{serverNames: serverNames{name: known.Server}, wait: listPatience}
 				targets, err := one.targets(args[1:], cmd.ArgsLenAtDash()-1)
 				if err != nil {
 					return err
@@ -92,7 +92,7 @@ server, the tool has only its name and --description; with one, what the server 
 				}
 				defer all.close()
 				add = func(c *catalog.Catalog) error {
-					return c.Add(cmd.Context(), known.Server(), all.asked[0].server.Session)
+					return c.Add(cmd.Context(), known.Server, all.asked[0].server.Session)
 				}
 			}
 			looked, err := offline(p)

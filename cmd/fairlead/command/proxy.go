@@ -259,10 +259,10 @@ func unnamed(p *policy.Policy, servers []proxy.Server) error {
 	}
 	lines := map[int]string{}
 	for _, r := range p.Rules {
-		lines[r.Line] = r.Tool.Server()
+		lines[r.Line] = r.Tool.Server
 	}
 	for _, t := range p.Tools {
-		lines[t.Line] = t.Tool.Server()
+		lines[t.Line] = t.Tool.Server
 	}
 	for _, line := range slices.Sorted(maps.Keys(lines)) {
 		if lines[line] == before {

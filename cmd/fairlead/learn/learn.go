@@ -94,7 +94,7 @@ func (t *tool) String() string { return safetext.Line(t.server + "/" + t.name) }
 // pattern returns the pattern that names this tool alone; its name may be one that names others.
 func (t *tool) pattern() (string, bool) {
 	p, err := policy.ParsePattern(t.server + "/" + t.name)
-	return quoted(p.String()), err == nil && p.Exact() && p.Server() == t.server && p.Tool() == t.name && p.String() == t.String()
+	return quoted(p.String()), err == nil && p.Exact() && p.Server == t.server && p.Tool == t.name && p.String() == t.String()
 }
 
 func (t *tool) when() string {

@@ -76,22 +76,14 @@ func (p *Policy) TrustsResults(t *middleware.Tool) bool {
 
 var errNobody = fmt.Errorf("policy: nobody is there to be asked; see --approve")
 
-// Denied returns the reason for which a tool is neither listed nor called, nil if it is not denied.
-func (p *Policy) Denied(t *middleware.Tool) *Rule {
-	if v, rule := p.Decide(t.Server, t.Name(), t.Safety()); v == Deny {
-		return rule
-	}
-	return nil
-}
-
 // Apply sets the policy's annotations of tools in a catalog.
 func (p *Policy) Apply(c *catalog.Catalog) error {
 	for _, o := range p.Tools {
 		var err error
 		if o.Tool.Exact() {
-			err = c.Override(o.Tool.server, o.Tool.tool, o.Annotations)
+			err = c.Override(o.Tool.Server, o.Tool.Tool, o.Annotations)
 		} else {
-			_, err = c.OverrideMatching(o.Tool.server+"/"+o.Tool.tool, o.Annotations)
+			_, err = c.OverrideMatching(o.Tool.Server+"/"+o.Tool.Tool, o.Annotations)
 		}
 		if err != nil {
 			return fmt.Errorf("policy: %s: %w", p.At(o.Line), err)

@@ -117,8 +117,8 @@ type Permission struct {
 	Permission string
 }
 
-// A Pattern names tools: "server/tool", each with the wildcards of [path.Match], or a tool of any server.
-type Pattern struct{ server, tool, written string }
+// A Pattern names tools: "server/tool", each with the wildcards of [path.Match], or a tool of any server ("*").
+type Pattern struct{ Server, Tool, written string }
 
 // ParsePattern reads a pattern.
 func ParsePattern(s string) (Pattern, error) {
@@ -140,18 +140,12 @@ func ParsePattern(s string) (Pattern, error) {
 // String returns the pattern as it was written.
 func (p Pattern) String() string { return p.written }
 
-// Server returns what stands for the server, a star where nothing does.
-func (p Pattern) Server() string { return p.server }
-
-// Tool returns what stands for the tool.
-func (p Pattern) Tool() string { return p.tool }
-
 // flat makes one word of a tool's name, so that a star stands for a slash in it too.
 func flat(tool string) string { return strings.ReplaceAll(tool, "/", "\x00") }
 
 // Matches reports whether the pattern names a tool.
 func (p Pattern) Matches(server, tool string) bool {
-	return match(p.server, server) && match(flat(p.tool), flat(tool))
+	return match(p.Server, server) && match(flat(p.Tool), flat(tool))
 }
 
 func match(pattern, name string) bool {
@@ -167,11 +161,11 @@ func (p Pattern) Exact() bool {
 	return strings.Contains(p.written, "/") && !strings.ContainsAny(p.written, `*?[\`)
 }
 
-func (p Pattern) namesServer() bool { return !strings.ContainsAny(p.server, `*?[\`) }
+func (p Pattern) namesServer() bool { return !strings.ContainsAny(p.Server, `*?[\`) }
 
 // covers reports whether it is certain that p names every tool that q does.
 func (p Pattern) covers(q Pattern) bool {
-	return coversWord(p.server, q.server) && coversWord(flat(p.tool), flat(q.tool))
+	return coversWord(p.Server, q.Server) && coversWord(flat(p.Tool), flat(q.Tool))
 }
 
 // coversWord tries what a star may match: nothing, something short, something long. A question mark

@@ -179,12 +179,12 @@ func (s *set) refusing() func(*middleware.Tool) error {
 	p := s.plan
 	now := p.proxy.o.Policy()
 	return func(t *middleware.Tool) error {
-		rule := now.Denied(t)
+		v, rule := now.Decide(t.Server, t.Name(), t.Safety())
 		var why, by string
 		switch {
 		case !s.covers(t):
 			why, by = "the scopes of the caller's token do not cover it", "access"
-		case rule != nil:
+		case v == policy.Deny:
 			why, by = cmp.Or(rule.Reason, "the policy denies it"), now.At(rule.Line)
 		case (p.proxy.o.ReadOnly || now.ReadOnly) && t.Safety() != annotation.Safe:
 			why, by = "only what reads may be called here", "read-only"
