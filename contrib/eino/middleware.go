@@ -97,15 +97,13 @@ func definitionOf(ctx context.Context, t tool.BaseTool) (*mcp.Tool, error) {
 	}
 	definition := &mcp.Tool{Name: info.Name, Description: info.Desc, InputSchema: map[string]any{"type": "object"}}
 	parameters, err := info.ToJSONSchema()
+	if err == nil && parameters != nil {
+		var raw json.RawMessage
+		raw, err = json.Marshal(parameters)
+		definition.InputSchema = raw
+	}
 	if err != nil {
 		return nil, fmt.Errorf("eino: the schema of %s: %w", info.Name, err)
-	}
-	if parameters != nil {
-		raw, err := json.Marshal(parameters)
-		if err != nil {
-			return nil, fmt.Errorf("eino: the schema of %s: %w", info.Name, err)
-		}
-		definition.InputSchema = json.RawMessage(raw)
 	}
 	return definition, nil
 }

@@ -207,10 +207,8 @@ func (t *Telemetry) inject(ctx context.Context, meta mcp.Meta) mcp.Meta {
 	if len(carrier) == 0 {
 		return meta
 	}
-	out := maps.Clone(meta)
-	if out == nil {
-		out = make(mcp.Meta, len(carrier))
-	}
+	out := make(mcp.Meta, len(meta)+len(carrier))
+	maps.Copy(out, meta)
 	for key, value := range carrier {
 		out[key] = value
 	}
