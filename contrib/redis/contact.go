@@ -48,7 +48,7 @@ func (all *contacts) at(address string) *contact {
 	defer all.mu.Unlock()
 	c := all.of[address]
 	if c == nil {
-		c = &contact{contacts: all, met: time.Now()}
+		c = &contact{contacts: all, last: time.Now()}
 		all.of[address] = c
 	}
 	return c
@@ -72,10 +72,9 @@ type contact struct {
 	*contacts
 
 	mu       sync.Mutex
-	met      time.Time // when it was made
-	last     time.Time // of the last heartbeat, zero before the first
+	last     time.Time // of the last heartbeat; before the first, when it was made
 	believed time.Time // from when on the cache is used
-	run      string    // of the last heartbeat
+	run      string    // of the last heartbeat, "" before the first
 	down     bool
 }
 
@@ -95,7 +94,7 @@ func (c *contact) heard(run string, err error) string {
 	defer c.mu.Unlock()
 	if err == nil {
 		now := time.Now()
-		if now.Sub(c.last) > silence {
+		if c.run == "" || now.Sub(c.last) > silence {
 			c.believed = now.Add(c.settle)
 		}
 		c.last, c.run = now, run
@@ -108,7 +107,7 @@ func (c *contact) settling() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	return now.Before(c.believed) || now.Sub(c.last) > silence
+	return c.run == "" || now.Before(c.believed) || now.Sub(c.last) > silence
 }
 
 func (c *contact) isDown() bool {
@@ -150,9 +149,6 @@ func (s *Store) contactOf(ctx context.Context, key string) *contact {
 func (c *contact) alone(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.last.Before(c.met) {
-		return c.met.Add(c.grace).Sub(now)
-	}
 	return c.last.Add(c.grace).Sub(now)
 }
 
