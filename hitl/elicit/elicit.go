@@ -105,49 +105,41 @@ func (c *confirmer) Confirm(ctx context.Context, request hitl.Request) (hitl.Dec
 }
 
 func (c *confirmer) question(req *mcp.CallToolRequest, request hitl.Request) (*mcp.ElicitParams, error) {
-	switch canShow(req) {
+	switch forms, addresses := canShow(req); {
 	case forms:
 		return question(request)
+	case addresses && c.link == nil:
+		return nil, unsupported("it declares no elicitation by forms")
 	case addresses:
-		if c.link == nil {
-			return nil, unsupported("it declares no elicitation by forms")
-		}
 		link, err := c.link(request)
 		return &mcp.ElicitParams{
 			Mode: "url", URL: link, ElicitationID: request.ID,
 			Message: fmt.Sprintf("%s waits for your approval on this page.", safetext.Cut(safetext.Line(request.Tool.String()), maxText)),
 		}, err
-	}
-	if req == nil || req.Params == nil {
+	case req == nil || req.Params == nil:
 		return nil, unsupported("the context has no client's request; hang the chain with package mount, or use elicit.WithRequest")
 	}
 	return nil, unsupported("it does not declare elicitation")
 }
 
-// What a client can show.
-const (
-	nothing = iota
-	forms
-	addresses
-)
-
-func canShow(req *mcp.CallToolRequest) int {
+// canShow reports what the client of a request can show: forms, or addresses alone.
+func canShow(req *mcp.CallToolRequest) (forms, addresses bool) {
 	if req == nil || req.Params == nil {
-		return nothing
+		return false, false
 	}
-	switch caps := req.ClientCapabilities(); {
-	case caps == nil || caps.Elicitation == nil:
-		return nothing
-	case caps.Elicitation.Form == nil && caps.Elicitation.URL != nil:
-		return addresses
+	caps := req.ClientCapabilities()
+	if caps == nil || caps.Elicitation == nil {
+		return false, false
 	}
-	return forms
+	addresses = caps.Elicitation.Form == nil && caps.Elicitation.URL != nil
+	return !addresses, addresses
 }
 
 // ShowsForms reports whether the client whose request ctx carries can be asked by a form.
 func ShowsForms(ctx context.Context) bool {
 	req := incoming.Of(ctx)
-	return canShow(req) == forms && (req.ProtocolVersion() >= incoming.InputRequired || incoming.ElicitOf(ctx) != nil)
+	forms, _ := canShow(req)
+	return forms && (req.ProtocolVersion() >= incoming.InputRequired || incoming.ElicitOf(ctx) != nil)
 }
 
 // Progress reports to the client whose request ctx carries that its call waits for a

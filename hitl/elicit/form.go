@@ -103,7 +103,7 @@ var (
 // decide reads a form that came back. Anything but exactly one of its answers is no answer.
 func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, request hitl.Request) (hitl.Decision, error) {
 	decision := hitl.Decision{By: user(req)}
-	switch {
+	switch _, addresses := canShow(req); {
 	case res == nil:
 		return hitl.Decision{}, errForm
 	case res.Action == "decline":
@@ -112,7 +112,7 @@ func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, request hitl.Reques
 		return hitl.Decision{}, errClosed
 	case res.Action != "accept":
 		return hitl.Decision{}, errForm
-	case canShow(req) == addresses:
+	case addresses:
 		return hitl.Decision{}, unsupported("its user was sent to a page")
 	}
 	members := make(map[string]string, len(request.Free))
