@@ -120,15 +120,11 @@ func (c *clientMount) callTool(ctx context.Context, req mcp.Request) (mcp.Result
 
 // arguments returns the exact bytes of the caller's value. The SDK passes an empty map for none.
 func arguments(v any) (json.RawMessage, error) {
-	switch v := v.(type) {
-	case nil:
+	if raw, ok := v.(json.RawMessage); ok {
+		return raw, nil
+	}
+	if members, ok := v.(map[string]any); v == nil || ok && len(members) == 0 {
 		return nil, nil
-	case map[string]any:
-		if len(v) == 0 {
-			return nil, nil
-		}
-	case json.RawMessage:
-		return v, nil
 	}
 	return json.Marshal(v)
 }
