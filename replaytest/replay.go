@@ -56,7 +56,8 @@ func (r *Recording) serve(rules Rules, missed func(error)) *mcp.Server {
 			asked, isCall := req.(*mcp.CallToolRequest)
 			switch {
 			case method == methodListTools:
-				return encoded(map[string]any{"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+				text, err := json.Marshal(map[string]any{"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+				return &result{text: text}, err
 			case isCall && asked.Params != nil:
 				return p.answer(asked.Params.Name, asked.Params.Arguments)
 			}
@@ -102,11 +103,6 @@ type result struct {
 }
 
 func (r *result) MarshalJSON() ([]byte, error) { return r.text, nil }
-
-func encoded(v any) (mcp.Result, error) {
-	text, err := json.Marshal(v)
-	return &result{text: text}, err
-}
 
 // A player answers the calls of one session.
 type player struct {
