@@ -79,14 +79,16 @@ func (r *reading) sentence(ws []word, odd bool) {
 // another reports whether a sentence is in another language: it has more small words of others than of English,
 // or none of English and few known words. Three words may be, unless one is of the tool's name.
 func (r *reading) another(ws []word, odd bool) bool {
-	small, englishes, known, all := 0, 0, 0, 0
-	for i := range ws {
-		w := &ws[i]
-		all += count(w.mark == 0)
-		small += count(w.is(foreign))
-		englishes += count(w.is(english))
-		known += count(w.sense&^foreign != 0)
+	count := func(holds func(*word) bool) (n int) {
+		for i := range ws {
+			if holds(&ws[i]) {
+				n++
+			}
+		}
+		return n
 	}
+	all, known := count(func(w *word) bool { return w.mark == 0 }), count(func(w *word) bool { return w.sense&^foreign != 0 })
+	small, englishes := count(func(w *word) bool { return w.is(foreign) }), count(func(w *word) bool { return w.is(english) })
 	few := r.main.effect == unknown && all > 2 && 4*known <= all
 	verb := len(ws[0].base) > 3 && ws[0].sense == 0 && ws[0].flags&text.Plural == 0
 	brief := verb && len(ws) < 4 && all == len(ws) && 2*known <= all
@@ -96,13 +98,6 @@ func (r *reading) another(ws []word, odd bool) bool {
 func (r *reading) named(ws []word) bool {
 	name, _ := text.Letters(r.name)
 	return slices.ContainsFunc(ws, func(w word) bool { return len(w.base) > 2 && strings.Contains(name, w.base) })
-}
-
-func count(holds bool) int {
-	if holds {
-		return 1
-	}
-	return 0
 }
 
 // first reads the main verb of the first sentence, behind labels in brackets, and the verbs beside it. It passes
