@@ -2,12 +2,15 @@ package annotation
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/strictjson"
@@ -246,4 +249,238 @@ func Declare(t *mcp.Tool, a Annotations) *mcp.Tool {
 	a.Evidence = nil
 	out.Meta[MetaKey] = a
 	return &out
+}
+
+// The audiences of MCP.
+const (
+	user      mcp.Role = "user"
+	assistant mcp.Role = "assistant"
+)
+
+const defaultPriority = 0.5
+
+// leastPriority means a priority of 0, which the SDK leaves out.
+const leastPriority = 1e-9
+
+// Content is the annotation of a piece of content, a resource or a template. The zero value is for everybody.
+type Content struct {
+	// Audience is for whom it is; none means for everybody.
+	Audience []mcp.Role
+	// Priority is between 0 (may be left out) and 1 (needed); nil counts as 0.5.
+	Priority *float64
+	// LastModified is when it was changed last; zero means unknown.
+	LastModified time.Time
+}
+
+// ContentOf reads MCP's form. The error names each field that is not valid; such a field counts as missing,
+// except that an unknown audience stays, so that the content is only for those that it names. The SDK cannot
+// tell a priority of 0 from a missing one, so both are missing.
+func ContentOf(a *mcp.Annotations) (Content, error) {
+	if a == nil {
+		return Content{}, nil
+	}
+	c := Content{Audience: slices.Clone(a.Audience)}
+	if a.Priority != 0 {
+		c.Priority = new(a.Priority)
+	}
+	err := c.Validate()
+	if !validPriority(c.Rank()) {
+		c.Priority = nil
+	}
+	if a.LastModified != "" {
+		at, bad := time.Parse(time.RFC3339, a.LastModified)
+		if bad != nil {
+			bad = fmt.Errorf("annotation: lastModified: %.40q is no time as RFC 3339 writes it, 2025-01-12T15:00:58Z", a.LastModified)
+			return c, errors.Join(err, bad)
+		}
+		c.LastModified = at
+	}
+	return c, err
+}
+
+// Validate reports every fault at once, each naming field and value.
+func (c Content) Validate() error {
+	var errs []error
+	for _, role := range c.Audience {
+		if role != user && role != assistant {
+			errs = append(errs, fmt.Errorf("annotation: audience: %.40q is neither user nor assistant", role))
+		}
+	}
+	if p := c.Rank(); !validPriority(p) {
+		errs = append(errs, fmt.Errorf("annotation: priority: %v is not between 0 and 1", p))
+	}
+	return errors.Join(errs...)
+}
+
+func validPriority(p float64) bool { return p >= 0 && p <= 1 } // and no NaN
+
+// For reports whether the content is for the role: no role is named, or this one is.
+func (c Content) For(role mcp.Role) bool {
+	return len(c.Audience) == 0 || slices.Contains(c.Audience, role)
+}
+
+// Rank returns the priority, 0.5 without one.
+func (c Content) Rank() float64 {
+	if c.Priority == nil {
+		return defaultPriority
+	}
+	return *c.Priority
+}
+
+// MCP returns the SDK's form, nil if nothing is known. A priority of 0 is sent as a billionth, since the SDK
+// omits a 0 and a reader would take it for 0.5.
+func (c Content) MCP() *mcp.Annotations {
+	if len(c.Audience) == 0 && c.Priority == nil && c.LastModified.IsZero() {
+		return nil
+	}
+	a := &mcp.Annotations{Audience: slices.Clone(c.Audience)}
+	if c.Priority != nil {
+		a.Priority = max(*c.Priority, leastPriority)
+	}
+	if !c.LastModified.IsZero() {
+		a.LastModified = c.LastModified.Format(time.RFC3339)
+	}
+	return a
+}
+
+// Safety is the class of a tool, on which all middlewares act. The zero value is Unknown.
+type Safety uint8
+
+// The four classes.
+const (
+	Unknown   Safety = iota // nothing is known; treated as Dangerous
+	Dangerous               // it takes away, cannot be undone, or the hints conflict
+	Moderate                // a known write that is not destructive
+	Safe                    // it reads, and nothing contradicts that
+)
+
+// String returns "unknown", "dangerous", "moderate" or "safe".
+func (s Safety) String() string { return spell(s, "unknown", "dangerous", "moderate", "safe") }
+
+// MarshalText returns [Safety.String].
+func (s Safety) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what MarshalText returns.
+func (s *Safety) UnmarshalText(text []byte) error {
+	for *s = Safe; s.String() != string(text); *s-- {
+		if *s == Unknown {
+			return fmt.Errorf("annotation: %.40q is none of safe, moderate, dangerous, unknown", text)
+		}
+	}
+	return nil
+}
+
+// MustConfirm reports whether a call of this class needs a person's yes.
+func (s Safety) MustConfirm() bool { return s != Safe && s != Moderate }
+
+// Safety returns the class. No other code reads the hints to decide how dangerous a call is.
+func (a Annotations) Safety() Safety {
+	return SafetyOf(a.ReadOnly, a.Destructive, a.RequiresConfirmation)
+}
+
+// SafetyOf returns the class that follows from three hints. Once one of the first two is known, MCP's default
+// counts for the other: absent destructive means destructive. A confirmation that is not required does not
+// describe the tool, so alone it leaves the class Unknown.
+func SafetyOf(readOnly, destructive, confirmation Hint) Safety {
+	switch {
+	case max(readOnly, destructive, confirmation) > Yes:
+		return Unknown // not a Hint
+	case destructive == Yes, confirmation == Yes:
+		return Dangerous
+	case readOnly == Yes:
+		return Safe
+	case destructive == No:
+		return Moderate
+	case readOnly == No:
+		return Dangerous
+	}
+	return Unknown
+}
+
+// MustConfirm reports whether a person must agree before the tool is called: Dangerous and Unknown.
+func (a Annotations) MustConfirm() bool { return a.Safety().MustConfirm() }
+
+// SafeToRetry reports whether a call that may have happened can be sent again without harm: the tool is Safe,
+// or it is Moderate and was declared idempotent (see [Annotations.InferredIdempotent]). A destructive tool is
+// not: the second delete may remove something new.
+func (a Annotations) SafeToRetry() bool {
+	switch a.Safety() {
+	case Safe:
+		return true
+	case Moderate:
+		return a.Idempotent == Yes && a.SourceOf(IdempotentHint) != Inferred
+	}
+	return false
+}
+
+// InferredIdempotent reports whether the tool is Moderate and its idempotence was only inferred.
+func (a Annotations) InferredIdempotent() bool {
+	return a.Safety() == Moderate && a.Idempotent == Yes && a.SourceOf(IdempotentHint) == Inferred
+}
+
+// Summary returns one line for logs and spans with every set field, or "[no annotations]":
+//
+//	[Delete User Account | DESTRUCTIVE | requires confirmation | simple complexity | ~250ms | tags: admin]
+func (a Annotations) Summary() string {
+	var parts []string
+	add := func(ok bool, s string) {
+		if ok {
+			parts = append(parts, s)
+		}
+	}
+	word := func(h Hint, yes, no string) {
+		add(h == Yes, yes)
+		add(h == No, no)
+	}
+	num := func(f *float64) string { return strconv.FormatFloat(*f, 'g', -1, 64) }
+
+	add(a.Title != "", a.Title)
+	word(a.ReadOnly, "read-only", "not read-only")
+	word(a.Destructive, "DESTRUCTIVE", "not destructive")
+	word(a.Idempotent, "idempotent", "not idempotent")
+	word(a.OpenWorld, "open world", "closed world")
+	word(a.RequiresConfirmation, "requires confirmation", "no confirmation required")
+	add(a.Freshness != "", string(a.Freshness))
+	word(a.Secret, "SECRET", "not secret")
+	add(a.Complexity != "", string(a.Complexity)+" complexity")
+	add(a.EstimatedDuration != 0, fmt.Sprintf("~%dms", a.EstimatedDuration.Milliseconds()))
+	if a.RateLimitHint != nil {
+		parts = append(parts, "at most "+num(a.RateLimitHint)+"/min")
+	}
+	if a.CostHint != nil {
+		parts = append(parts, "cost "+num(a.CostHint))
+	}
+	word(a.AuditRequired, "audit required", "no audit required")
+	add(a.SecurityLevel != "", string(a.SecurityLevel))
+	add(a.Category != "", "category: "+a.Category)
+	add(len(a.Tags) > 0, "tags: "+strings.Join(a.Tags, ", "))
+
+	if len(parts) == 0 {
+		return "[no annotations]"
+	}
+	return "[" + strings.Join(parts, " | ") + "]"
+}
+
+// ConfirmationMessage returns the question for a user interface before a call: "This action is irreversible.
+// … Proceed?" if a person must confirm, "About to …. OK?" for a known write, and "" for a read.
+func (a Annotations) ConfirmationMessage(description string) string {
+	text := strings.TrimSuffix(strings.TrimSpace(description), ".")
+	ask := func(what string) string {
+		if text == "" {
+			return what + " Proceed?"
+		}
+		return what + " " + text + ". Proceed?"
+	}
+	switch a.Safety() {
+	case Safe:
+		return ""
+	case Moderate:
+		return "About to " + cmp.Or(text, "change something") + ". OK?"
+	case Unknown:
+		return ask("It is unknown what this action changes.")
+	}
+	if a.ReadOnly == Yes && a.Destructive != Yes {
+		return ask("This action needs your confirmation.")
+	}
+	return ask("This action is irreversible.")
 }

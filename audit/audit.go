@@ -14,19 +14,29 @@ package audit
 import (
 	"cmp"
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/cause"
 	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/resultcopy"
+	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Options are the settings of [New]. The zero value is ready.
@@ -307,3 +317,255 @@ type Decision struct {
 	What  string `json:"what"`
 	Why   string `json:"why,omitempty"`
 }
+
+const maxName = 256
+
+func short(s string) string { return trim.Bytes(s, maxName) }
+
+// Digest returns the digest of these bytes in a trail with the key.
+func Digest(key, b []byte) string {
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write(b)
+	return "hmac-sha256:" + hex.EncodeToString(mac.Sum(nil))
+}
+
+func (t *Trail) digest(b []byte) string {
+	if len(t.o.Key) == 0 || len(b) == 0 {
+		return ""
+	}
+	return Digest(t.o.Key, b)
+}
+
+func reasons(r *Record, tool *middleware.Tool) {
+	if tool == nil {
+		return
+	}
+	if tool.Digest != (middleware.Digest{}) {
+		r.Definition = tool.Digest.String()
+	}
+	a := &tool.Annotations
+	for _, hint := range [...]struct {
+		word  string
+		field annotation.Field
+		value annotation.Hint
+	}{
+		{"read-only", annotation.ReadOnlyHint, a.ReadOnly},
+		{"destructive", annotation.DestructiveHint, a.Destructive},
+		{"confirmation", annotation.RequiresConfirmation, a.RequiresConfirmation},
+	} {
+		if hint.value == annotation.Unset {
+			continue
+		}
+		e, _ := a.EvidenceOf(hint.field)
+		r.Evidence = append(r.Evidence, short(fmt.Sprintf("%s %s: %s", hint.word, hint.value, e)))
+	}
+}
+
+func (p *passage) keeps(tool *middleware.Tool, said *callstate.Record) bool {
+	if p.level == full || p.trail.o.NoArguments {
+		return p.level == full
+	}
+	return !withheld(tool) && (tool.Safety().MustConfirm() || decided(said) == named)
+}
+
+func (p *passage) values(r *Record, call *middleware.Call, tool *middleware.Tool, said *callstate.Record) {
+	if p.shown || !p.keeps(tool, said) {
+		return
+	}
+	p.shown = true
+	its := *call
+	if r.Kind == End && said.Asked != nil { // the caller may have changed its own
+		its.Arguments = said.Asked
+	}
+	r.Arguments, r.ArgumentsDigest = p.redact.Arguments(its), p.trail.digest(its.Arguments)
+}
+
+// decide records what the stages decided. It comes after values, whose secrets their reasons may repeat.
+func (p *passage) decide(r *Record, said *callstate.Record) {
+	for _, f := range said.Decisions {
+		why := said.Memory(f)
+		if p.level == full {
+			why = cmp.Or(why, p.redact.Text(f.Why))
+		}
+		r.Decisions = append(r.Decisions, Decision{Stage: f.Stage, What: f.What, Why: why})
+	}
+}
+
+func (p *passage) ending(r *Record, tool *middleware.Tool, res *mcp.CallToolResult, err error) {
+	if err != nil {
+		r.Error = p.redact.Text(err.Error())
+		return
+	}
+	var schema any
+	if tool != nil && tool.Definition != nil {
+		schema = tool.Definition.OutputSchema
+	}
+	raw, err := json.Marshal(res)
+	if err != nil {
+		r.Error = "audit: the result cannot be written as JSON"
+		return
+	}
+	r.Result, r.ResultDigest = p.redact.Result(raw, schema), p.trail.digest(raw)
+}
+
+type level uint8
+
+const (
+	counted level = iota
+	named         // name, time, class and outcome
+	full          // arguments, result and reasons too
+)
+
+// asked returns the level that the tool's annotations ask for. A tool without a security level has its name
+// recorded: a missing record cannot be made later, and an untrusted server's "public" does not count.
+func asked(tool *middleware.Tool) level {
+	if tool == nil {
+		return named
+	}
+	switch a := &tool.Annotations; {
+	case a.AuditRequired == annotation.Yes, a.SecurityLevel == annotation.Restricted:
+		return full
+	case a.SecurityLevel == annotation.Public:
+		return counted
+	}
+	return named
+}
+
+// levelOf returns the level of the tool's calls: at least the name if a person has to approve them.
+func levelOf(tool *middleware.Tool) level {
+	if tool.Safety().MustConfirm() {
+		return max(named, asked(tool))
+	}
+	return asked(tool)
+}
+
+// decided returns the level of a call that a person, or a policy in its place, decided, or that was observed.
+func decided(said *callstate.Record) level {
+	if said.Last("hitl") == (callstate.Decision{}) && said.Last("observe") == (callstate.Decision{}) {
+		return counted
+	}
+	return named
+}
+
+// withheld reports whether the host has declared the tool Internal. A server cannot decide
+// whether its calls are accounted for.
+func withheld(tool *middleware.Tool) bool {
+	if tool == nil || tool.Annotations.SecurityLevel != annotation.Internal {
+		return false
+	}
+	by := tool.Annotations.SourceOf(annotation.SecurityLevelHint)
+	return by == annotation.Host || by == annotation.Rule
+}
+
+// intended reports whether a call is recorded before it is made. An interrupted read leaves
+// nothing to find out.
+func intended(l level, tool *middleware.Tool) bool {
+	return l == full || l == named && tool.Safety() != annotation.Safe
+}
+
+// durable reports whether a call waits until its intent outlives a loss of power,
+// and is refused if that fails.
+func durable(l level, tool *middleware.Tool) bool {
+	return l == full || tool.Safety().MustConfirm()
+}
+
+// outcomeOf returns the outcome of a call, the most important one first.
+func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, said *callstate.Record) Outcome {
+	_, _, asks := fault.InputRequired(err)
+	switch {
+	case err == nil && res == nil:
+		return Failed
+	case asks, err == nil && resultcopy.AsksForInput(res):
+		return InputRequired
+	case err == nil && res.IsError:
+		return ToolError
+	case err == nil:
+		return OK
+	case has[*middleware.OutcomeUnknownError](err):
+		return Unknown
+	case has[*fault.PanicError](err), errors.Is(err, errPanicked):
+		return Panicked
+	case !middleware.NotSent(err) && middleware.Refused(err):
+		return Refused // by the server
+	case middleware.NotSent(err) && said.Last("hitl").What == "denied":
+		return Denied
+	case errors.Is(cause.Bare(ctx, err), context.Canceled):
+		return Cancelled
+	case errors.Is(cause.Bare(ctx, err), context.DeadlineExceeded):
+		return TimedOut
+	case middleware.NotSent(err):
+		if _, later := middleware.RetryAfter(err); later || middleware.Permanent(err) {
+			return Refused
+		}
+		return NotSent
+	}
+	return Failed
+}
+
+func has[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
+}
+
+// refusedBy names what refused a call, without the text of its error, which may hold an
+// argument: what the error reports by RefusedBy, or else its package.
+func refusedBy(err error) string {
+	if by, ok := errors.AsType[interface {
+		error
+		RefusedBy() string
+	}](err); ok {
+		return by.RefusedBy()
+	}
+	if stage, _, ok := strings.Cut(err.Error(), ":"); ok && !strings.ContainsAny(stage, " /{\"") {
+		return short(stage)
+	}
+	return "server"
+}
+
+func source(o Outcome, facts []callstate.Decision) string {
+	if o != OK && o != ToolError && o != InputRequired {
+		return ""
+	}
+	for _, f := range facts {
+		switch {
+		case f.Stage == "cache" && (f.What == "hit" || f.What == "joined"):
+			return "cache"
+		case o == InputRequired && f.Stage == "hitl" && f.What == "pending":
+			return "" // the chain asks the question itself
+		}
+	}
+	return "server"
+}
+
+// ErrRefused is in the tree of every refusal of this package.
+var ErrRefused = errors.New("audit: refused")
+
+// A RefusedError reports that a call was not made because it could not be recorded before.
+// Its text leaves out the sink's error, which is for the log.
+type RefusedError struct {
+	fault.Final
+
+	Tool *middleware.Tool
+	Err  error // of the sink
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("audit: %s was refused: its calls must be written down before they are made, and this one could not be; the log of the host says why", e.Tool)
+}
+
+// ForModel returns the text for a model, with its name for the tool and the next step.
+func (e *RefusedError) ForModel() string {
+	return e.Tool.ModelName() + " was not called: its calls must be written down before they are made, and this one could not be. " +
+		"Do not call it again; tell the user that the record of calls does not work."
+}
+
+func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
+
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+var (
+	errPanicked     = errors.New("audit: it panicked, or its goroutine was ended")
+	errSlow         = errors.New("audit: the sink did not accept the record in time")
+	errStuck        = errors.New("audit: the sink holds too many records")
+	errSinkPanicked = errors.New("audit: the sink panicked")
+)

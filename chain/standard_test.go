@@ -66,7 +66,7 @@ func TestHiddenGateIsReported(t *testing.T) {
 func TestDocumentedOrderIsThatOfTheSlots(t *testing.T) {
 	t.Parallel()
 	want := strings.Join(slices.DeleteFunc(chain.Order(), func(name string) bool { return name == "batch" }), " → ") + " → executor"
-	for _, file := range []string{"standard.go", "../docs/explanation/order.md"} {
+	for _, file := range []string{"chain.go", "../docs/explanation/order.md"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -1,13 +1,17 @@
 package flow
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"maps"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/fairlead-go/fairlead/flow/internal/folded"
 	"github.com/fairlead-go/fairlead/internal/fault"
@@ -287,4 +291,335 @@ func (s *session) held() int {
 		n += 8*len(g.grams) + 2*g.size
 	}
 	return n + s.bytes
+}
+
+// The index of a group of texts: for each hash of four bytes, which of 64 texts have them.
+const (
+	gramLen     = 4
+	minGramBits = 9
+	maxGramBits = 15
+)
+
+// A group is up to 64 results and the index of their texts.
+type group struct {
+	results [64]*result
+	used    uint64 // a bit for each result that is there
+	next    int    // bit
+	size    int    // of their folded texts
+	bits    int    // of the hash
+	grams   []uint64
+}
+
+func newGroup() *group { return &group{bits: minGramBits, grams: make([]uint64, 1<<minGramBits)} }
+
+func (g *group) gram(b []byte) uint32 {
+	return binary.LittleEndian.Uint32(b) * 2654435761 >> (32 - g.bits)
+}
+
+func (g *group) add(r *result) {
+	bit := g.next
+	g.next++
+	g.results[bit], g.used = r, g.used|1<<bit
+	g.size += len(r.text.Norm)
+	if bits := g.bits; bits < maxGramBits && g.size > 4<<bits {
+		for bits < maxGramBits && g.size > 2<<bits {
+			bits++
+		}
+		g.bits, g.grams = bits, make([]uint64, 1<<bits)
+		for bit, r := range g.results {
+			if r != nil {
+				g.index(r, bit)
+			}
+		}
+		return
+	}
+	g.index(r, bit)
+}
+
+func (g *group) index(r *result, bit int) {
+	norm, mark := r.text.Norm, uint64(1)<<bit
+	for i := 0; i+gramLen <= len(norm); i++ {
+		g.grams[g.gram(norm[i:])] |= mark
+	}
+}
+
+// remove leaves the result's bit in the index: used has it no more, and no other result gets it.
+func (g *group) remove(bit int) {
+	g.size -= len(g.results[bit].text.Norm)
+	g.results[bit], g.used = nil, g.used&^(1<<bit)
+}
+
+func (g *group) candidates(value []byte) uint64 {
+	all := g.used
+	for i := 0; i+gramLen <= len(value) && all != 0; i++ {
+		all &= g.grams[g.gram(value[i:])]
+	}
+	return all
+}
+
+type walker struct {
+	form  string
+	at    int
+	place []byte // of the leaf, such as "flights[0].date"
+	// yield gets the name of the innermost member, and a string's content or a number as written.
+	yield func(name, value string, isText bool)
+}
+
+// value yields the leaves of the value at a place of the form, which is canonical JSON.
+func (w *walker) value(name string) {
+	before := len(w.place)
+	switch c := w.form[w.at]; c {
+	case '{', '[':
+		i := int64(0)
+		for w.at++; w.form[w.at] != c+2; i++ { // as '}' and ']' are
+			if w.form[w.at] == ',' {
+				w.at++
+			}
+			if c == '[' {
+				w.place = append(strconv.AppendInt(append(w.place, '['), i, 10), ']')
+			} else {
+				name = w.str()
+				w.at++ // the colon
+				if before > 0 {
+					w.place = append(w.place, '.')
+				}
+				w.place = append(w.place, name...)
+			}
+			w.value(name)
+			w.place = w.place[:before]
+		}
+		w.at++
+	case '"':
+		w.yield(name, w.str(), true)
+	default:
+		end := w.at + strings.IndexAny(w.form[w.at:], ",]}")
+		if c == '-' || '0' <= c && c <= '9' {
+			w.yield(name, w.form[w.at:end], false)
+		}
+		w.at = end
+	}
+}
+
+func (w *walker) str() string {
+	from, plain := w.at, true
+	for w.at++; w.form[w.at] != '"'; w.at++ {
+		if w.form[w.at] == '\\' {
+			plain = false
+			w.at++
+		}
+	}
+	w.at++
+	if plain {
+		return w.form[from+1 : w.at-1]
+	}
+	var s string
+	_ = json.Unmarshal([]byte(w.form[from:w.at]), &s) // it is canonical
+	return s
+}
+
+type origin struct {
+	from   string  // fromUser, fromHost, fromResult or fromNowhere
+	result *result // of fromResult
+	at     int     // where its text has the value, in folded form
+	len    int
+	how    string // "" if it is there verbatim
+	whole  bool   // it is a whole field of a result of the same server, which offers it
+}
+
+const (
+	fromUser    = "user"
+	fromHost    = "host"
+	fromResult  = "result"
+	fromNowhere = "unknown"
+)
+
+type lookup struct {
+	s      *session
+	host   []*folded.Text
+	server string
+	kind   Kind
+	raw    string
+	norm   []byte
+}
+
+// The lengths, in folded bytes, of the shortest value that is searched, the shortest that may be a part of a
+// word, the shortest part of a value that came in two, and the shortest passage.
+const (
+	minValue   = 3
+	minInside  = 6
+	minPart    = 4
+	minSplit   = 10
+	minPassage = 12
+	maxFields  = 16   // places of a value that are looked at for a field
+	maxCompare = 1024 // of a longer value its beginning is looked for
+)
+
+func (l *lookup) origin() origin {
+	n := len(l.norm)
+	switch {
+	case n > 0 && slices.ContainsFunc(l.s.user, l.said):
+		return origin{from: fromUser}
+	case n > 0 && slices.ContainsFunc(l.host, l.said):
+		return origin{from: fromHost}
+	case n < minValue:
+		return origin{from: fromNowhere}
+	}
+	l.s.settle()
+	o := l.search(l.norm[:min(n, maxCompare)], "")
+	if o.result == nil && n >= minInside {
+		l.s.backwards = folded.Backwards(l.s.backwards[:0], l.norm[max(0, n-maxCompare):])
+		o = l.search(l.s.backwards, "written backwards")
+	}
+	if o.result == nil && n >= minPart {
+		for _, part := range folded.Decode(l.raw, 2) {
+			if norm := folded.New(part.Text, false).Norm; o.result == nil && len(norm) >= minPart {
+				o = l.search(norm, "encoded")
+			}
+		}
+	}
+	if o.result == nil {
+		o = l.split()
+	}
+	if o.result == nil && n >= minPart && (l.kind == Text || l.kind == Command || n > 4*minPassage) {
+		o = l.passage()
+	}
+	o.from = cmp.Or(o.from, fromNowhere)
+	return o
+}
+
+// said reports whether a text has the value as whole words; an address may differ in case and blanks alone.
+func (l *lookup) said(t *folded.Text) bool {
+	for from, tries := 0, 0; tries < folded.MaxTries; tries++ {
+		at := t.Find(l.norm, true, from)
+		if at < 0 || !t.Edge(at) || !t.Edge(at+len(l.norm)) {
+			break
+		}
+		if !l.kind.exact() || t.Alone(at, len(l.norm)) && squash(t.Part(at, len(l.norm))) == squash(l.raw) {
+			return true
+		}
+		from = at + 1
+	}
+	if l.kind != URL {
+		return false
+	}
+	host := hostOf(l.raw)
+	return host != "" && strings.Contains(" "+strings.Join(strings.FieldsFunc(strings.ToLower(t.Raw), func(r rune) bool {
+		return r != '.' && r != '-' && r != ':' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}), " ")+" ", " "+strings.ToLower(host)+" ")
+}
+
+// squash returns a text without case, blanks, quotes, and what an address may go without.
+func squash(s string) string {
+	s = strings.ToLower(s)
+	for _, optional := range []string{"https://", "http://", "mailto:"} {
+		s = strings.TrimPrefix(s, optional)
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || strings.ContainsRune(`"'<>`, r) {
+			return -1
+		}
+		return r
+	}, strings.Trim(s, "/.,;:!?()[]"))
+}
+
+// search returns the first result that has a folded value: a trusted one, then a field that the server offers.
+func (l *lookup) search(norm []byte, how string) (best origin) {
+	short := len(norm) < minInside || len(bytes.Trim(norm, "0123456789")) == 0
+	for _, g := range l.s.groups {
+		for all := g.candidates(norm); all != 0; all &= all - 1 {
+			r := g.results[bits.TrailingZeros64(all)]
+			if l.s.budget -= len(r.text.Norm); l.s.budget < 0 {
+				return best
+			}
+			at := r.text.Find(norm, short, 0)
+			if at < 0 {
+				continue
+			}
+			o := origin{from: fromResult, result: r, at: at, len: len(norm), how: how}
+			if at >= r.text.Own {
+				o.how = "encoded"
+			}
+			if how == "" && r.tool.Server == l.server {
+				for next, n := at, 0; next >= 0 && !o.whole && n < maxFields; n++ {
+					o.whole = r.text.Field(next, len(norm))
+					next = r.text.Find(norm, short, next+1)
+				}
+			}
+			if r.trusted {
+				return o
+			}
+			if best.result == nil {
+				best = o
+			} else if o.whole {
+				best.whole = true
+			}
+		}
+	}
+	return best
+}
+
+// split returns where the two parts of a value came from: of one result with both, otherwise of two, and then the
+// longer part counts. Two parts of a free text count only in one result.
+func (l *lookup) split() (found origin) {
+	shortest, least := minPart, minSplit
+	if l.kind == Text {
+		shortest, least = 2*minPart, 2*minSplit
+	}
+	if len(l.norm) < least || len(l.norm) > 256 {
+		return origin{}
+	}
+	for cut := min(l.longest(), len(l.norm)-shortest); cut >= shortest; cut-- {
+		first := l.search(l.norm[:cut], "in two parts")
+		if first.result == nil || !first.result.text.Edge(first.at) {
+			continue
+		}
+		second := l.search(l.norm[cut:], "in two parts")
+		switch {
+		case second.result == nil || !second.result.text.Edge(second.at+second.len):
+		case first.result == second.result:
+			return first
+		case found.result == nil && l.kind != Text:
+			if found = first; cut < len(l.norm)-cut {
+				found = second
+			}
+		}
+	}
+	return found
+}
+
+// longest returns the length of the longest beginning of the value that a result may have.
+func (l *lookup) longest() int {
+	most := 0
+	for _, g := range l.s.groups {
+		all := g.used
+		for i := 0; i+gramLen <= len(l.norm); i++ {
+			if all &= g.grams[g.gram(l.norm[i:])]; all == 0 {
+				break
+			}
+			most = max(most, i+gramLen)
+		}
+	}
+	return most
+}
+
+// passage returns where the first sentence or line of a longer text was copied from.
+func (l *lookup) passage() origin {
+	for passage := range strings.FieldsFuncSeq(l.raw, func(r rune) bool { return strings.ContainsRune(".!?\n;,:|", r) }) {
+		if l.s.budget < 0 {
+			break
+		}
+		norm := l.s.passage.Set(passage)
+		if len(norm) < minPassage || len(norm) == len(l.norm) {
+			continue
+		}
+		mine := lookup{l.s, l.host, l.server, Text, passage, norm}
+		if slices.ContainsFunc(l.s.user, mine.said) {
+			continue
+		}
+		if o := l.search(norm[:min(len(norm), maxCompare)], "in part"); o.result != nil {
+			o.whole = false
+			return o
+		}
+	}
+	return origin{}
 }

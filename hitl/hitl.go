@@ -3,20 +3,28 @@
 package hitl
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
 	"github.com/fairlead-go/fairlead/hitl/internal/entries"
+	"github.com/fairlead-go/fairlead/hitl/internal/habits"
+	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A Confirmer puts a question to a person and returns the answer. Confirm returns soon after
@@ -267,4 +275,229 @@ type Draft struct {
 	ID     string
 	Shown  string // what the tool answered: the server's text, escape it
 	Digest string // SHA-256 of Shown, in hexadecimal
+}
+
+// ErrDenied is in the tree of every error that ends a call for want of an approval.
+var ErrDenied = errors.New("hitl: denied")
+
+// A DeniedError reports that a call was not made, and why.
+type DeniedError struct {
+	fault.Final
+
+	Tool   *middleware.Tool
+	Reason string // the guidance that came with a denial
+	By     string // who denied it, a person or a policy; "" for a person without a name
+	Err    error  // why there was no answer, nil if a person denied it
+
+	own bool // for this call alone, and not for identical ones: it is about what was edited
+}
+
+func (e *DeniedError) Error() string {
+	by := "the user"
+	if e.By != "" {
+		by = safetext.Cut(safetext.Line(e.By), 80)
+	}
+	switch {
+	case e.Err != nil:
+		return fmt.Sprintf("hitl: %s was not approved (%v)", e.Tool, e.Err)
+	case e.Reason != "":
+		return fmt.Sprintf("hitl: %s was denied by %s: %s", e.Tool, by, e.Reason)
+	}
+	return fmt.Sprintf("hitl: %s was denied by %s", e.Tool, by)
+}
+
+// ForModel returns the guidance that came with a denial, or states that the call was not
+// approved and that no question about it is open.
+func (e *DeniedError) ForModel() string {
+	tool := e.Tool.ModelName()
+	switch told := middleware.ForModel(e.Err); {
+	case told != "":
+		return fmt.Sprintf("%s was not called: %s.", tool, strings.TrimRight(told, "."))
+	case e.Err != nil:
+		return tool + " was not called: it was not approved, and no question about it is open. Tell the user, and call it again only if they ask for it."
+	case e.Reason != "":
+		return fmt.Sprintf("%s was not called. The user said no: %s", tool, e.Reason)
+	}
+	return tool + " was not called. The user said no; do not call it again, ask what to do instead."
+}
+
+func (e *DeniedError) Is(target error) bool { return target == ErrDenied }
+
+func (e *DeniedError) Unwrap() error { return e.Err }
+
+var (
+	errNoConfirmer = fault.Told(errors.New("the chain has no confirmer"), false,
+		"it needs an approval, and this host has no way to ask for one. Tell the user, and do not call it again")
+	errRevoked = fault.Plain("the approval that answered was taken back, or has ended; call it again to have it asked about")
+)
+
+// A storeError keeps the store's own words from a model.
+type storeError struct{ err error }
+
+func (storeError) Error() string   { return "it could not be written down; the log of the host says why" }
+func (e storeError) Unwrap() error { return e.err }
+
+// A PendingError ends the first leg of a call whose caller asks the person. A [Confirmer] that
+// cannot wait returns one with what is to be asked and a state of its own. The client gets an
+// input_required result and repeats the call with the answers: the Confirmer gets them, and
+// its state, as Request.Input, under the same Request.ID.
+//
+// Until then, for Options.Timeout, the question is open in the store and counts as one of
+// Options.MaxPending. Its first answer is its only one.
+type PendingError struct {
+	fault.Final
+
+	Tool     *middleware.Tool // set by the middleware
+	Requests mcp.InputRequestMap
+	State    string // comes back with the answers; the client can read and alter it, so seal it
+}
+
+func (e *PendingError) Error() string {
+	return fmt.Sprintf("hitl: %s waits for a person's answer; call it again with the input that is asked for", e.Tool)
+}
+
+// ForModel states that the model can do nothing.
+func (e *PendingError) ForModel() string {
+	return e.Tool.ModelName() + " was not called yet: it waits for the user's agreement. Do not call it again; tell the user."
+}
+
+// InputRequired returns what is asked, and what comes back with the answers.
+func (e *PendingError) InputRequired() (requests mcp.InputRequestMap, state string) {
+	return e.Requests, e.State
+}
+
+// A WaitingError ends a call whose question stays open; see Options.Patience.
+type WaitingError struct {
+	fault.Final
+
+	Tool  *middleware.Tool
+	Where string    // the person finds the question
+	Until time.Time // when the question ends
+}
+
+func (e *WaitingError) Error() string {
+	return fmt.Sprintf("hitl: %s waits for a person's answer %s until %s; the identical call takes the answer, once", e.Tool, e.Where, e.Until.UTC().Format(clock))
+}
+
+// ForModel returns where the question is open, until when, and what takes the answer.
+func (e *WaitingError) ForModel() string {
+	return fmt.Sprintf("%s was not called yet: it waits for the user's approval %s until %s. Tell the user. Once they have decided, make exactly the same call again: it takes their answer.",
+		e.Tool.ModelName(), e.Where, e.Until.UTC().Format(clock))
+}
+
+const clock = "15:04 UTC"
+
+// stateMark marks our states, apart from those of a server's tool.
+const stateMark = "fairlead.hitl."
+
+// answered takes apart the state of a call that answers a question of ours: the
+// question's ID, which anybody may have made up, and what the confirmer gets.
+func answered(in *middleware.Input) (id string, input *middleware.Input, ok bool) {
+	if in == nil || !strings.HasPrefix(in.State, stateMark) {
+		return "", nil, false
+	}
+	id, state, _ := strings.Cut(in.State[len(stateMark):], ".")
+	return id, &middleware.Input{Responses: in.Responses, State: state}, true
+}
+
+// Options are the settings of [New]. The zero value is ready.
+type Options struct {
+	// Timeout is how long a person has; 0 means 30 seconds. Silence is a denial.
+	Timeout time.Duration
+	// Lifetime is how long an approval may wait for its use; 0 means 5 minutes.
+	Lifetime time.Duration
+	// Writes asks before Moderate calls too, not only before Dangerous and Unknown ones.
+	Writes bool
+	// Patience returns how long a call waits for its answer, and where the person finds the
+	// question then, such as "on the approvals page". After that time the call ends with a
+	// [*WaitingError], and the question stays open until Timeout is over: the identical call
+	// takes the answer, once, also in another process with the same Store. Nil, and a time of
+	// 0, mean that a call waits until Timeout.
+	Patience func(ctx context.Context) (wait time.Duration, where string)
+	// Waiting is called every five seconds while a call waits for an answer, with the time that it has waited,
+	// so that a host can report it to its client: elicit.Progress does. Nil reports nothing.
+	Waiting func(ctx context.Context, waited time.Duration)
+	// MaxPending is how many calls may wait for an answer at once; 0 means 100. The
+	// call after that is denied at once.
+	MaxPending int
+	// MaxPendingPerScope is how many of them may be of one scope; 0 means as many as MaxPending allows, so that
+	// one scope can fill the places of all: a host of several tenants sets it.
+	MaxPendingPerScope int
+	// Remember is the most that a person may choose: [Session] or [Always]. The zero
+	// value, [Once], means that every call is asked about.
+	Remember Remember
+	// SessionLifetime is how long an approval for the session counts; 0 means 8 hours. It
+	// ends with what the middleware was applied to, in any case.
+	SessionLifetime time.Duration
+	// AlwaysLifetime is how long an approval for always counts; 0 means 30 days. It ends
+	// with the tool's definition, in any case.
+	AlwaysLifetime time.Duration
+	// Patterns returns what else to offer for being remembered, if it covers the call, within
+	// the time of the question. A panic denies the call. Nil offers nothing more.
+	Patterns func(ctx context.Context, call middleware.Call) []Pattern
+	// OfferMembers offers that members of the arguments be left free, and suggests it once
+	// one person has approved three such calls in a row. OfferTool offers any arguments, for
+	// the session. By default these are not offered.
+	OfferMembers, OfferTool bool
+	// About returns why a call is wanted and how it can be undone, within the time of the
+	// question. A panic denies the call. Nil means that neither is shown.
+	About func(ctx context.Context, call middleware.Call) (why, undo string)
+	// Validate checks arguments that a person edited, for example by the tool's schema. An
+	// error denies the call. Nil means that they only have to be one unambiguous JSON object.
+	Validate func(ctx context.Context, tool *middleware.Tool, arguments json.RawMessage) error
+	// TwoSteps pair tools that make a draft with those that commit it; nil means none.
+	TwoSteps []TwoStep
+	// Store keeps what was asked and what is remembered; nil means a memory of its own
+	// for each application of the middleware. A question that it cannot record is denied.
+	Store Store
+	// Logger gets a line for each question and answer; nil is silent.
+	Logger *slog.Logger
+}
+
+func (o Options) check() {
+	fault.RefuseNegative("hitl: Options", o)
+	if o.Remember > Always {
+		panic("hitl: Options.Remember is none of Once, Session and Always")
+	}
+	for _, pair := range o.TwoSteps {
+		if pair.Draft == "" || pair.Commit == "" || pair.Draft == pair.Commit {
+			panic("hitl: each of Options.TwoSteps needs a Draft and a Commit that differ")
+		}
+	}
+}
+
+// New returns a middleware that asks confirmer before every Dangerous or Unknown call, and hands a yes on to
+// the guard at the executor: good for one execution of exactly this tool with exactly these arguments. Silence,
+// an error, a panic, the zero Decision, a full queue and a store that fails are denials, and the call ends with a
+// [*DeniedError]. A call that already carries such an approval, from a chain further out, is not asked about again.
+//
+// Identical calls that come while a question is open wait for its answer. A no is theirs too, and so is a yes
+// that the person wanted remembered; a plain yes is for one call, and the next of them is asked about.
+//
+// A nil confirmer denies everything that needs an approval. New panics on a negative
+// number and on a value that has no meaning.
+func New(confirmer Confirmer, o Options) middleware.Middleware {
+	o.check()
+	if f, ok := confirmer.(ConfirmerFunc); ok && f == nil {
+		confirmer = nil
+	}
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.Lifetime = cmp.Or(o.Lifetime, 5*time.Minute)
+	o.MaxPending = cmp.Or(o.MaxPending, 100)
+	o.MaxPendingPerScope = cmp.Or(o.MaxPendingPerScope, o.MaxPending)
+	o.SessionLifetime = cmp.Or(o.SessionLifetime, 8*time.Hour)
+	o.AlwaysLifetime = cmp.Or(o.AlwaysLifetime, 30*24*time.Hour)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	people := waiting.NewQueue(o.MaxPending, o.MaxPendingPerScope)
+	var pairs []drafts.Pair
+	for _, p := range o.TwoSteps {
+		pairs = append(pairs, drafts.Pair(p))
+	}
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		o := o
+		if o.Store == nil {
+			o.Store = approvals.NewMemory()
+		}
+		return &asker{Options: o, next: next, confirmer: confirmer, people: people, drafts: drafts.New(pairs), habits: habits.New(), session: rand.Text()}
+	}
 }

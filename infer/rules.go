@@ -1,6 +1,11 @@
 package infer
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/infer/internal/text"
+)
 
 // A tool is what was read of one definition: what the rules look at.
 type tool struct {
@@ -179,3 +184,395 @@ func (t *tool) given() finding {
 
 // runs reports whether the verb runs what it is given: "run", and a "query", which is itself a thing that is run.
 func (v *verdict) runs() bool { return v.verb.sense&(run|code) != 0 }
+
+// An effect is what a call does, mildest first.
+type effect uint8
+
+const (
+	unknown  effect = iota
+	reads           // changes nothing
+	adds            // adds
+	changes         // changes what can be set back
+	leaves          // goes to others, or cannot be taken back
+	takes           // takes away or overwrites
+	commands        // carries out its argument
+)
+
+// writes reports whether something is another after the call.
+func (e effect) writes() bool { return e >= adds }
+
+// dangerous reports whether a person has to agree.
+func (e effect) dangerous() bool { return e >= leaves }
+
+// A gift is what a call gives away, as the reason why a person is asked.
+type gift string
+
+const (
+	givesAccess   gift = "gives access away"
+	givesKeys     gift = "hands out or changes credentials"
+	givesMoney    gift = "moves or commits money"
+	givesControl  gift = "controls a thing in the physical world"
+	givesPublic   gift = "publishes"
+	givesIdentity gift = "acts as somebody else"
+	givesPower    gift = "does whatever it is told"
+)
+
+// A finding is an effect with its reason: a word of the lexicon and its place.
+type finding struct {
+	word   string
+	effect effect
+	place  place
+	gives  gift
+	rests  string // the optional parameters on which it rests, "" if on none
+}
+
+// A place is where a word was, for the evidence.
+type place string
+
+const (
+	leadsName         place = "leads the name"
+	inName            place = "in the name"
+	mainOfDescription place = "is the main verb of the description"
+	warns             place = "warns in the description"
+	inChoice          place = "is a choice of a parameter"
+	inTitle           place = "in the title"
+	inDescription     place = "in the description"
+	saysNoDeed        place = "begins a description in which nothing is done"
+	inSchema          place = "is a parameter"
+	ofParameter       place = "in the description of a parameter"
+	notUnderstood     place = "the words are not understood"
+	longText          place = "more than 100 characters of description"
+	shortText         place = "at most 100 characters of description"
+)
+
+func (p place) strength() annotation.Strength {
+	switch p {
+	case leadsName, inName, mainOfDescription, warns, inChoice:
+		return annotation.Strong
+	}
+	return annotation.Weak
+}
+
+func (f finding) at(p place) finding {
+	f.place = p
+	return f
+}
+
+// when returns the finding if a condition holds, and else an empty one.
+func (f finding) when(holds bool) finding {
+	if !holds {
+		return finding{}
+	}
+	return f
+}
+
+// worse returns the graver of two; at par the first one stays.
+func (f finding) worse(g finding) finding {
+	if g.effect > f.effect {
+		return g
+	}
+	return f
+}
+
+// An object is what a verb is done to: the senses of all its words and the last one; a payment link is a link.
+type object struct {
+	any   sense
+	last  word
+	some  bool // something follows the verb, known or not
+	free  bool // two words of a request: an API request does whatever its arguments say
+	known bool // one that exists: an existing query, a saved one
+}
+
+func (o *object) add(w *word) {
+	o.some = o.some || w.sense&lead == 0
+	o.free = o.free || w.sense&o.any&wire != 0
+	if w.sense&nouns != 0 && w.form <= third && w.sense&(read|secret) != read|secret {
+		o.any |= w.sense
+	}
+	o.any |= w.sense & outside
+	o.known = o.known || w.sense&tells != 0 || w.form == past
+	if w.sense&many == 0 {
+		o.last = *w
+	}
+}
+
+// does returns what a verb does to an object, as it was found at a place.
+func (w *word) does(o object, at place) finding {
+	for i := range acts {
+		if d := &acts[i]; w.sense&d.verb != 0 && w.sense&d.also == d.also && d.fits(&o) {
+			return finding{effect: d.effect, place: at, word: w.base, gives: d.gives}
+		}
+	}
+	return finding{place: at, word: w.base}
+}
+
+func (d *act) fits(o *object) bool {
+	has := func(s, some sense) bool { return some == 0 || s&some != 0 }
+	given := [...]bool{true, o.some, !o.some, o.free, !o.known}[d.given]
+	whole := has(o.any, d.any) && has(o.any, d.with) && o.any&d.without == 0
+	return given && whole && has(o.last.sense, d.head) && o.last.sense&d.not == 0
+}
+
+// An act is what a verb with one sense of verb and all of also does to an object. A condition of 0 always holds.
+type act struct {
+	verb, also sense
+	any, with  sense // the object has a word with one of these, and one with one of those
+	head       sense // its last word has one of these
+	not        sense // its last word has none of these
+	without    sense // no word of it has one of these
+	given      given
+	effect     effect
+	gives      gift
+}
+
+// A given is a further condition on an object.
+type given uint8
+
+const (
+	something given = iota + 1 // there is one
+	nothing                    // there is none
+	free                       // two words of a request
+	unseen                     // not one that exists
+)
+
+// acts are looked through in order; the first row that fits decides.
+var acts = [...]act{
+	{verb: take, also: sweep, any: view, effect: changes},
+	{verb: take, effect: takes},
+	{verb: power, effect: commands, gives: givesPower},
+	{verb: out, also: bends, any: revision, effect: changes},
+	{verb: out, also: money, effect: leaves, gives: givesMoney},
+	{verb: out, also: public, effect: leaves, gives: givesPublic},
+	{verb: out, also: right, effect: leaves, gives: givesIdentity},
+	{verb: out, any: money, effect: leaves, gives: givesMoney},
+	{verb: out, effect: leaves},
+	{verb: produce, any: storage, effect: takes},
+	{verb: seals, head: money | pact, effect: leaves, gives: givesMoney},
+	{verb: add, also: seals, any: bookable, effect: leaves, gives: givesMoney},
+	{verb: run | produce, any: wire, with: outside, effect: commands, gives: givesPower},
+	{verb: run, any: wire, given: free, effect: commands, gives: givesPower},
+	{verb: produce, also: seals, any: wire, given: free, effect: commands, gives: givesPower},
+	{verb: read, also: secret, head: secret, effect: adds},
+	{verb: read, also: secret, any: right, head: access, not: right, effect: adds}, // an access token
+	{verb: produce, any: secret, head: artefact, not: report, effect: adds},        // a presigned URL
+	{verb: read, also: supposes | secret, head: message | number, effect: adds},    // an address is verified by writing to it
+	{verb: read | compute, also: bends, head: kept, effect: adds},
+	{verb: run | fills, any: code, not: report, given: unseen, effect: commands, gives: givesPower},
+	{verb: run, any: many, with: wire, effect: commands, gives: givesPower},
+	{verb: run, head: report, given: unseen, effect: reads},
+	{verb: run, also: compute, given: something, effect: reads},
+	{verb: run, head: money, effect: leaves, gives: givesMoney},
+	{verb: run, any: physical, effect: leaves, gives: givesControl},
+	{verb: run, effect: changes},
+	{verb: produce, also: weak, head: wire, effect: commands, gives: givesPower}, // requests in one
+	{verb: produce, also: seals, any: public, effect: leaves, gives: givesPublic},
+	{verb: produce, any: right, head: code, effect: leaves, gives: givesKeys}, // an access code
+	{verb: produce, any: artefact | number, not: access | secret, effect: reads},
+	{verb: produce, any: secret, effect: leaves, gives: givesKeys},
+	{verb: produce, effect: adds},
+	{verb: retire, any: many, effect: takes},
+	{verb: retire, head: access | money, effect: takes},
+	{verb: retire | change, any: shield, not: report, effect: leaves, gives: givesAccess},
+	{verb: fills, any: kept, effect: takes},
+	{verb: change | add, also: right, effect: leaves, gives: givesAccess},
+	{verb: change, any: secret, not: report, effect: leaves, gives: givesKeys},
+	{verb: change, also: physical, effect: leaves, gives: givesControl},
+	{verb: change, also: settled, any: physical, effect: changes},
+	{verb: retire | change, any: physical, effect: leaves, gives: givesControl},
+	{verb: change | add, any: public, not: access, effect: leaves, gives: givesPublic},
+	{verb: change, head: right, not: access | change, given: something, effect: leaves, gives: givesAccess}, // not a share
+	{verb: change, effect: changes},
+	{verb: add, also: revision, any: many, effect: takes}, // a push that is forced
+	{verb: add, also: bends, any: picture, without: kept, effect: reads},
+	{verb: add, also: bends, without: kept, given: nothing, effect: reads},
+	{verb: add, also: wire, any: many, given: nothing, effect: commands, gives: givesPower}, // a raw request
+	{verb: add, also: says, head: report, effect: reads},                                    // it reports a status
+	{verb: add, any: wire | secret, head: access, effect: leaves, gives: givesKeys},
+	{verb: add, any: right | shield, effect: leaves, gives: givesAccess},
+	{verb: add, also: number, head: number, effect: reads},
+	{verb: add, head: money, without: tentative, effect: leaves, gives: givesMoney},
+	{verb: add, head: message, without: tentative, effect: leaves},
+	{verb: add, effect: adds},
+	{verb: read | compute, effect: reads},
+}
+
+type verdict struct {
+	finding
+	verb word // the head verb; none where its sense is 0
+	head int  // its index, or -1
+	firm bool // it decides; else the description is asked first
+	obj  object
+	told bool    // the last word names information: command_help
+	only bool    // it is the only word
+	deed bool    // it begins with an unknown word that ends like a verb
+	last finding // what a grave verb at the end of the name does, which may be a noun
+}
+
+// judge finds the verb that speaks for the name and what it does, and whether another one makes it worse.
+func judge(ws []word) verdict {
+	v, last := verdict{head: headVerb(ws)}, len(ws)-1
+	if last < 0 {
+		return v
+	}
+	v.only, v.told = last == 0, ws[last].is(report)
+	v.deed = ws[0].sense == 0 && text.Ending(ws[0].base) == text.Verbal
+	switch {
+	case last > 0 && ws[0].is(modal): // can_cancel: a question
+		v.finding, v.firm = finding{effect: reads, place: leadsName, word: ws[0].base}, true
+		return v
+	case v.head < 0:
+		if last > 0 && v.told && ws[last].flags&text.Folded == 0 { // printer_status: nothing is done
+			v.finding = finding{effect: reads, place: inName, word: ws[last].base}
+		}
+		return v
+	}
+	v.verb, v.obj = ws[v.head], objectOf(ws, v.head)
+	v.finding = v.verb.does(v.obj, inName)
+	if v.head == 0 {
+		v.place = leadsName
+	}
+	s := v.verb.sense
+	loose := weak | noun | produce
+	if v.deed {
+		loose |= either
+	}
+	v.firm = s&loose == 0 && (s&either == 0 || v.effect == reads || !v.told)
+	switch {
+	case s&power != 0:
+		v.firm = s&noun == 0 || v.head == last
+	case v.effect != reads:
+	case v.verb.flags&text.Folded != 0, s&says != 0:
+		v.firm, v.effect = false, unknown
+	}
+	v.others(ws)
+	return v
+}
+
+// others looks at the other verbs of the name. A plain one at the end, behind one that reads, may be a noun.
+func (v *verdict) others(ws []word) {
+	for i := v.head + 1; i < len(ws); i++ {
+		w := &ws[i]
+		if v.verb.sense&supposes != 0 && w.is(verbs&^(read|compute)) {
+			v.firm = false // preview_send: or things that are done in a preview
+		}
+		f := w.does(objectOf(ws[i:], 0), inName)
+		switch {
+		case v.with(w, &ws[i-1]):
+			v.finding = v.worse(f)
+		case v.looks() && i == len(ws)-1 && w.grave():
+			v.last = f
+		}
+	}
+}
+
+// with reports whether a word is a deed beside the head verb: chat_post, run_purge_job, and what "and" joins.
+func (v *verdict) with(w, before *word) bool {
+	switch {
+	case v.effect == reads && v.verb.sense&noun != 0, v.verb.sense&run != 0 && !v.told && w.grave():
+		return true
+	case v.effect.writes() && w.is(take) && w.sense&noun != 0:
+		return true
+	}
+	return before.is(and) && w.form != past && w.sense&(produce|weak) != produce|weak
+}
+
+func (v *verdict) looks() bool {
+	return v.verb.is(read) && v.verb.sense&(weak|noun|either) == 0
+}
+
+// headVerb returns the index of the verb that speaks for the name, or -1.
+func headVerb(ws []word) int {
+	skip := 0
+	for skip < len(ws)-1 && ws[skip].is(many) {
+		skip++
+	}
+	if i := phrase(ws[skip:]).head(); i >= 0 {
+		return skip + i
+	}
+	return -1
+}
+
+type phrase []word
+
+// head is the first word; else the one after a prefix; else any plain verb; else one that may be a noun.
+func (n phrase) head() int {
+	last := len(n) - 1
+	const manager = manage | noun // ops, admin: several things
+	switch {
+	case last > 0 && n[last].sense&manager == manager && !n[last-1].is(prep) && !n.sure(0) && !n.sure(1):
+		return last
+	case n.plain(0) && !n.object():
+		return 0
+	case n.sure(1), n.plain(1) && n[1].sense&supposes != 0:
+		return 1
+	}
+	at, best := -1, 0
+	for i := range n {
+		if rank := n.rank(i); rank > best {
+			at, best = i, rank
+		}
+	}
+	return at
+}
+
+// rank returns how well the word at i does as the head verb, 0 for not at all.
+func (n phrase) rank(i int) int {
+	w, last := &n[i], len(n)-1
+	switch {
+	case i == last && i > 0 && w.is(bends) && n.deed():
+		return 0
+	case n.sure(i):
+		return 4
+	case n.plain(i):
+		return 3
+	case i == 0 && n.deed():
+		return 2
+	case w.form != third && (w.is(take) || i == last && w.is(out)):
+		return 1
+	}
+	return 0
+}
+
+// plain reports whether the word at i can hardly be a noun, and has the form that a verb has in a name.
+func (n phrase) plain(i int) bool {
+	last := len(n) - 1
+	if i > last || !n[i].is(verbs) || n[i].sense&noun != 0 || n[i].sense&agent != 0 && i < last {
+		return false
+	}
+	return n[i].form == base || i == 0 && i < last && n[i].form == third
+}
+
+// sure is plain of a verb that is never a noun.
+func (n phrase) sure(i int) bool { return n.plain(i) && n[i].sense&either == 0 }
+
+// object reports whether the leading plain verb is the object of a plainer one at the end: survey_create.
+func (n phrase) object() bool {
+	last, s := len(n)-1, n[0].sense
+	if s&(either|weak) == 0 || s&(supposes|take) != 0 || last == 0 || !n.sure(last) {
+		return false
+	}
+	return s&n[last].sense&weak == 0 && !n[last-1].is(prep)
+}
+
+// deed reports whether the noun that leads may be the verb of the name: post_item, as against posts_history.
+func (n phrase) deed() bool {
+	last := len(n) - 1
+	return n[0].is(verbs) && n[0].sense&manage == 0 && (n[0].form == base || last > 0 && !n[last].is(report))
+}
+
+// objectOf collects what the verb is done to: what follows it up to a preposition, or else what is before it.
+func objectOf(ws []word, at int) (o object) {
+	for i := at + 1; i < len(ws) && (!ws[i].is(prep) || ws[at].is(run|seals)); i++ {
+		o.add(&ws[i])
+	}
+	if o.last.sense == 0 && o.any == 0 {
+		for i := range at {
+			o.add(&ws[i])
+		}
+		o.some = at+1 < len(ws)
+	}
+	for i := range ws {
+		o.any |= ws[i].sense & (many | public)
+	}
+	return o
+}

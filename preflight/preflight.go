@@ -12,9 +12,12 @@ package preflight
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -26,6 +29,8 @@ import (
 	"github.com/fairlead-go/fairlead/internal/bounded"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/resolution"
+	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
@@ -251,3 +256,408 @@ func (j *judge) warn(ctx context.Context, tool *middleware.Tool, message string,
 	j.Logger.LogAttrs(ctx, slog.LevelWarn, message,
 		append([]slog.Attr{slog.String("server", tool.Server), slog.String("tool", tool.Name())}, attrs...)...)
 }
+
+// Rules are the host's word on calls by their arguments, by "server/tool":
+//
+//	preflight.Rules{"github/issue_write": preflight.When("method", "get", "list").Safe()}
+type Rules map[string]Rule
+
+// A Rule judges the arguments of one call, or returns false, and then the tool keeps its class. It is called
+// concurrently. A rule that panics counts as dangerous, and so does every rule on arguments with two members of one
+// object whose names differ only in case.
+//
+// A rule depends on the arguments alone and returns at once: it has no context and no time limit. To ask elsewhere, use
+// a [Resolver].
+type Rule func(Arguments) (v Verdict, ok bool)
+
+// A Probe reads the text of one argument and judges the call. A text that it cannot read with certainty is destructive.
+type Probe func(text string) Verdict
+
+// A Verdict is what a probe or a rule found. The zero Verdict is dangerous.
+type Verdict struct {
+	Annotations annotation.Annotations // ReadOnly, Destructive, … as far as the text decides them; zero means unknown, which asks
+	Why         string                 // the word or part that decided, for people, on one line
+}
+
+// Strictest asks all of the rules; the most dangerous verdict counts.
+func Strictest(rules ...Rule) Rule {
+	if slices.ContainsFunc(rules, func(r Rule) bool { return r == nil }) || len(rules) == 0 {
+		panic("preflight: Strictest needs rules, and none of them nil")
+	}
+	rules = slices.Clone(rules)
+	return func(a Arguments) (strictest Verdict, ok bool) {
+		for _, rule := range rules {
+			v, said := rule(a)
+			switch {
+			case !said:
+			case !ok || v.Annotations.Safety() < strictest.Annotations.Safety():
+				strictest, ok = v, true
+			case v.Annotations.Safety() == strictest.Annotations.Safety():
+				strictest.Annotations = annotation.Raise(strictest.Annotations, v.Annotations)
+			}
+		}
+		return strictest, ok
+	}
+}
+
+// Argument applies a probe to one argument, if it is not missing or null. One that is not a text is dangerous.
+func Argument(name string, probe Probe) Rule {
+	if name == "" || probe == nil {
+		panic("preflight: Argument needs a name and a probe")
+	}
+	return func(a Arguments) (Verdict, bool) {
+		text, ok := a.Text(name)
+		v := Verdict{Why: "no text, or its name in another case"}
+		switch {
+		case ok:
+			v = probe(text)
+		case a.absent(name):
+			return Verdict{}, false
+		}
+		v.Why = strings.TrimSuffix(name+": "+v.Why, ": ")
+		return v, true
+	}
+}
+
+// A Condition is what arguments must be for a rule to speak.
+type Condition struct{ tests []test }
+
+type test struct {
+	name   string
+	values []any
+}
+
+// When holds if the argument is one of the values, each a text or a bool. It does not hold for another case or type, or
+// without the argument, whatever a schema's default is.
+func When(argument string, values ...any) Condition { return Condition{}.And(argument, values...) }
+
+// And is met where both are.
+func (c Condition) And(argument string, values ...any) Condition {
+	if argument == "" || len(values) == 0 {
+		panic(fmt.Sprintf("preflight: the condition on %q has no name or no values", argument))
+	}
+	for _, v := range values {
+		switch v.(type) {
+		case string, bool:
+		default:
+			panic(fmt.Sprintf("preflight: the condition on %q has the value %v, which is neither a text nor a bool", argument, v))
+		}
+	}
+	return Condition{append(slices.Clip(c.tests), test{argument, slices.Clone(values)})}
+}
+
+// Safe declares that such a call only reads.
+func (c Condition) Safe() Rule { return c.rule(annotation.ReadOnly(), certain) }
+
+// Moderate declares that such a call adds something and takes nothing away.
+func (c Condition) Moderate() Rule { return c.rule(annotation.Write(), certain) }
+
+// Dangerous declares such a call destructive. Since it raises, it also counts if the condition may hold: for a value in
+// another case or of another type, or a name in another case.
+func (c Condition) Dangerous() Rule { return c.rule(annotation.Destructive(), likely) }
+
+// How sure it is that a condition is met, surest last.
+const (
+	no = iota
+	likely
+	certain
+)
+
+func (c Condition) rule(verdict annotation.Annotations, least int) Rule {
+	if len(c.tests) == 0 {
+		panic("preflight: the zero Condition is met by everything; begin with When")
+	}
+	met := Verdict{Annotations: verdict, Why: c.String()}
+	return func(a Arguments) (Verdict, bool) {
+		for _, t := range c.tests {
+			if t.met(a) < least {
+				return Verdict{}, false
+			}
+		}
+		return met, true
+	}
+}
+
+func (t test) met(a Arguments) int {
+	raw, ok := a.members[t.name]
+	switch {
+	case !ok && a.has(t.name):
+		return likely
+	case !ok:
+		return no
+	}
+	var got any
+	_ = json.Unmarshal(raw, &got) // it is canonical
+	text, _ := got.(string)
+	sure := no
+	for _, want := range t.values {
+		like, isText := want.(string)
+		switch {
+		case got == want:
+			return certain
+		case reflect.TypeOf(got) != reflect.TypeOf(want), isText && strings.EqualFold(strings.TrimSpace(text), strings.TrimSpace(like)):
+			sure = likely
+		}
+	}
+	return sure
+}
+
+// String returns the condition as people read it: "method is get or list".
+func (c Condition) String() string {
+	var parts []string
+	for _, t := range c.tests {
+		values := make([]string, len(t.values))
+		for i, v := range t.values {
+			values[i] = fmt.Sprint(v)
+		}
+		parts = append(parts, t.name+" is "+strings.Join(values, " or "))
+	}
+	return strings.Join(parts, " and ")
+}
+
+func (r Rules) check() {
+	for name, rule := range r {
+		server, tool, ok := strings.Cut(name, "/")
+		switch err := toolname.Check(tool); {
+		case !ok || server == "":
+			panic(fmt.Sprintf(`preflight: Options.Rules[%q]: write "server/tool", for example "github/issue_write"`, name))
+		case err != nil:
+			panic(fmt.Sprintf(`preflight: Options.Rules[%q]: there can be no such tool: %v; write "server/tool"`, name, err))
+		case rule == nil:
+			panic(fmt.Sprintf("preflight: Options.Rules[%q]: the rule is nil", name))
+		}
+	}
+}
+
+// Arguments are the arguments of one call, one JSON object without a repeated member.
+type Arguments struct {
+	members map[string]json.RawMessage
+}
+
+// parse refuses arguments that two readers could read differently.
+func parse(ctx context.Context, call middleware.Call) (Arguments, error) {
+	form, err := callstate.Form(callstate.Of(ctx), &call)
+	if err != nil {
+		return Arguments{}, err
+	}
+	var a Arguments
+	return a, json.Unmarshal(form, &a.members) // it is an object
+}
+
+// Text returns an argument that is a text. It does not where the argument is missing or of another type.
+func (a Arguments) Text(name string) (text string, ok bool) {
+	raw := a.members[name]
+	ok = len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil
+	return text, ok
+}
+
+// Bool returns an argument that is true or false, as [Arguments.Text] does a text.
+func (a Arguments) Bool(name string) (value, ok bool) {
+	raw := string(a.members[name])
+	return raw == "true", raw == "true" || raw == "false"
+}
+
+// Raw returns the JSON of an argument, with sorted members and without white space, and whether it is there.
+func (a Arguments) Raw(name string) (json.RawMessage, bool) {
+	raw, ok := a.members[name]
+	return slices.Clone(raw), ok
+}
+
+func (a Arguments) absent(name string) bool {
+	return !a.has(name) || string(a.members[name]) == "null"
+}
+
+func (a Arguments) given(name string) bool {
+	switch string(a.members[name]) {
+	case "[]", `""`:
+		return false
+	}
+	return !a.absent(name)
+}
+
+// has reports whether there is an argument of that name in any case.
+func (a Arguments) has(name string) bool {
+	for have := range a.members {
+		if strings.EqualFold(have, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// A Resolver asks a tool's server what a call with exactly these arguments would do. ok is false if the server has not
+// offered to answer, and then it was not asked. Missing hints are unset. It returns soon after ctx is done;
+// mount.Resolver is one.
+//
+// An error with a method InvalidArguments() bool that returns true ends the call. One with a method Permanent() bool
+// that returns true is not asked again.
+type Resolver interface {
+	Resolve(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error)
+}
+
+// ask asks the call's server, once more where it failed.
+func (j *judge) ask(ctx context.Context, call middleware.Call) (answer annotation.Annotations, ok bool, err error) {
+	for range attempts {
+		answer, ok, err = j.once(ctx, call)
+		if ctx.Err() != nil {
+			return answer, false, fault.GivenUp(ctx)
+		}
+		if _, later := middleware.RetryAfter(err); err == nil || later || invalid(err) || middleware.Permanent(err) {
+			break
+		}
+	}
+	return answer, ok, err
+}
+
+const attempts = 2
+
+// once asks within a time of its own, so that the call keeps its own.
+func (j *judge) once(ctx context.Context, call middleware.Call) (annotation.Annotations, bool, error) {
+	type answered struct {
+		answer annotation.Annotations
+		ok     bool
+	}
+	late := time.Now().Add(j.Timeout)
+	a, err := bounded.Do(callstate.Leave(ctx), j.asking, func(ctx context.Context) (a answered, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				err = j.panicked(ctx, call, "the resolver", v)
+			}
+		}()
+		a.answer, a.ok, err = j.Resolver.Resolve(ctx, call)
+		return a, err
+	}, nil)
+	// Both at once: too late is too late. The context's own timer may not have run yet.
+	if !time.Now().Before(late) && (err == nil || errors.Is(err, context.DeadlineExceeded)) {
+		return annotation.Annotations{}, false, fmt.Errorf("no answer within %v", j.Timeout)
+	}
+	return a.answer, a.ok, err
+}
+
+// An InvalidArgumentsError reports that the tool's server called the arguments invalid. The call was not sent.
+type InvalidArgumentsError struct {
+	fault.Final
+
+	Tool *middleware.Tool
+	Err  error
+}
+
+func (e *InvalidArgumentsError) Error() string {
+	return fmt.Sprintf("preflight: %s was not called, since its server says that the arguments are invalid; correct them and call again: %s", e.Tool, trim.Bytes(e.Err.Error(), maxMessage))
+}
+
+// ForModel leaves out the server's own words, which may reveal internals.
+func (e *InvalidArgumentsError) ForModel() string {
+	return e.Tool.ModelName() + " was not called: its server says that the arguments are invalid. Compare them with what the tool takes, and call it again with others."
+}
+
+func (e *InvalidArgumentsError) Unwrap() error { return e.Err }
+
+func invalid(err error) bool {
+	var e interface{ InvalidArguments() bool }
+	return errors.As(err, &e) && e.InvalidArguments()
+}
+
+// deciding are the fields that arguments decide. The others are the tool's.
+var deciding = []annotation.Field{
+	annotation.ReadOnlyHint, annotation.DestructiveHint, annotation.IdempotentHint, annotation.RequiresConfirmation,
+}
+
+// over lays a verdict of the host's over what is known of the tool. A field that it leaves open is unknown.
+func (v Verdict) over() callstate.Over {
+	layer := hints(v.Annotations)
+	if layer.Safety() == annotation.Unknown {
+		layer.RequiresConfirmation = annotation.Yes // so that the reason is shown
+	}
+	layer = layer.Attribute(annotation.Rule, "")
+	for i := range layer.Evidence {
+		layer.Evidence[i].Word, layer.Evidence[i].Place = trim.Bytes(v.Why, maxReason), "among the arguments"
+	}
+	return func(a annotation.Annotations) annotation.Annotations {
+		return annotation.Merge(a.Without(deciding...), layer)
+	}
+}
+
+// hints returns what decides the class, and the open world.
+func hints(a annotation.Annotations) annotation.Annotations {
+	return annotation.Annotations{
+		ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld,
+		RequiresConfirmation: a.RequiresConfirmation,
+	}
+}
+
+// layer completes a server's answer by MCP's strict defaults. Worse are the hints that the tool declares less strict.
+func layer(tool *middleware.Tool, answer annotation.Annotations) (complete annotation.Annotations, worse []annotation.Field) {
+	a := hints(answer)
+	if a.RequiresConfirmation == annotation.No { // it is not a hint of MCP, and can only be added
+		a.RequiresConfirmation = annotation.Unset
+	}
+	declared, _ := annotation.FromTool(tool.Definition) // what it cannot say it does not promise
+	worse = resolution.Exceeds(declared, a)
+	d := a.Defaults()
+	complete = a
+	complete.ReadOnly, complete.OpenWorld = d.ReadOnly, d.OpenWorld
+	if a.ReadOnly != annotation.Yes { // of a read the other two say nothing
+		complete.Destructive, complete.Idempotent = d.Destructive, d.Idempotent
+	}
+	said := a.Attribute(annotation.Resolved, tool.Server)
+	complete = complete.Attribute(annotation.Resolved, tool.Server)
+	for i := range complete.Evidence {
+		e := &complete.Evidence[i]
+		_, spoken := said.EvidenceOf(e.Field)
+		switch {
+		case slices.Contains(worse, e.Field):
+			e.Place = "for these arguments, against what it declares of all"
+		case spoken:
+			e.Place = "for these arguments"
+		default:
+			e.Place = "left it out, so MCP's default counts"
+		}
+	}
+	return complete, worse
+}
+
+// raising lays an answer over what is known, to the stricter side only.
+func raising(layer annotation.Annotations) callstate.Over {
+	return func(a annotation.Annotations) annotation.Annotations { return annotation.Raise(a, layer) }
+}
+
+// believing merges a trusted server's answer, which does not lower what the host set of the tool.
+func believing(layer annotation.Annotations) callstate.Over {
+	return func(a annotation.Annotations) annotation.Annotations {
+		return annotation.Raise(annotation.Merge(a, layer), hosts(a))
+	}
+}
+
+func hosts(a annotation.Annotations) annotation.Annotations {
+	var others []annotation.Field
+	for _, f := range append(slices.Clone(deciding), annotation.OpenWorldHint) {
+		if source := a.SourceOf(f); source != annotation.Host && source != annotation.Rule {
+			others = append(others, f)
+		}
+	}
+	word := hints(a)
+	word.Evidence = a.Evidence
+	return word.Without(others...)
+}
+
+// unanswered is for a server that failed to answer: the static class counts if stated; else a person is asked.
+func unanswered(tool *middleware.Tool, said string) callstate.Over {
+	declared, _ := annotation.FromTool(tool.Definition)
+	if stated(declared) || stated(hosts(tool.Annotations)) {
+		return nil
+	}
+	ask := annotation.Annotations{RequiresConfirmation: annotation.Yes}.Attribute(annotation.Resolved, tool.Server)
+	ask.Evidence[0].Word, ask.Evidence[0].Place = said, "came instead of an answer"
+	return raising(ask)
+}
+
+func stated(a annotation.Annotations) bool {
+	return a.ReadOnly != annotation.Unset || a.Destructive != annotation.Unset || a.RequiresConfirmation != annotation.Unset
+}
+
+// How long a text of another may be: among the reasons, and in an error for the model.
+const (
+	maxReason  = 200
+	maxMessage = 2000
+)

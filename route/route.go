@@ -4,14 +4,18 @@
 package route
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -301,4 +305,235 @@ func (p *Pool) none(tool *middleware.Tool, tried []*member, at time.Time) error 
 		err.Excluded = append(err.Excluded, Excluded{m.ID, reason})
 	}
 	return err
+}
+
+// A Replica is one of several servers that stand for the same logical one.
+type Replica struct {
+	// ID names the replica in errors, logs and records.
+	ID string
+	// Caller calls the tool on this replica. It must be guarded; Catalog.Replica returns one that is. If it has a method
+	// Offers(*middleware.Tool) bool, a tool for which that returns false is not sent there.
+	Caller middleware.ToolCaller
+	// Weight is the share of the calls under [Weighted], 1 to 100; 0 means 1. From 50 on a replica is a primary.
+	Weight int
+	// Categories are labels: "caching" attracts idempotent tools, "high-compute" complex ones or those above cost 100.
+	Categories []string
+	// Capabilities are the tags of tools that the replica is fit for (see [Capability]).
+	Capabilities []string
+}
+
+const primary = 50
+
+// Categories that draw tools by what is known about them.
+const (
+	Caching     = "caching"
+	HighCompute = "high-compute"
+)
+
+type member struct {
+	Replica
+	state
+
+	offers func(*middleware.Tool) bool // nil for one that offers all
+}
+
+func (m *member) primary() bool { return m.Weight >= primary }
+
+func (m *member) is(category string) bool { return slices.Contains(m.Categories, category) }
+
+func keep(among []*member, ok func(*member) bool) []*member {
+	return slices.DeleteFunc(slices.Clone(among), func(m *member) bool { return !ok(m) })
+}
+
+// A Pool is the replicas of one server, with their health. It is safe for concurrent use.
+type Pool struct {
+	server   string
+	strategy Strategy
+	members  []*member
+	used     atomic.Bool
+	o        Options // once New has it
+
+	mu   sync.Mutex // guards the health of the members
+	turn uint64     // of the strategies that go round
+}
+
+// NewPool returns the pool of a server, by the id that the host gave it. It panics without a replica, on two with one ID,
+// on one without an ID or a caller, on a weight below 0 or above 100, and on an unknown strategy.
+func NewPool(server string, strategy Strategy, replicas ...Replica) *Pool {
+	switch {
+	case server == "":
+		panic("route: NewPool was given no server")
+	case strategy > Affinity:
+		panic(fmt.Sprintf("route: the strategy of the pool of %s is %d; use one of RoundRobin to Affinity", server, strategy))
+	case len(replicas) == 0:
+		panic(fmt.Sprintf("route: the pool of %s has 0 replicas; it needs one", server))
+	}
+	p := &Pool{server: server, strategy: strategy}
+	ids := make(map[string]bool)
+	for i, r := range replicas {
+		switch {
+		case r.ID == "" || ids[r.ID]:
+			panic(fmt.Sprintf("route: replica %d of %s needs an ID of its own, not %q", i, server, r.ID))
+		case r.Caller == nil:
+			panic(fmt.Sprintf("route: the replica %s of %s has a nil Caller", r.ID, server))
+		case r.Weight < 0 || r.Weight > 100:
+			panic(fmt.Sprintf("route: the weight of the replica %s of %s is %d; it must be 0 to 100", r.ID, server, r.Weight))
+		}
+		ids[r.ID] = true
+		r.Weight = max(r.Weight, 1)
+		m := &member{Replica: r}
+		if o, ok := r.Caller.(interface {
+			Offers(tool *middleware.Tool) bool
+		}); ok {
+			m.offers = o.Offers
+		}
+		p.members = append(p.members, m)
+	}
+	return p
+}
+
+// Candidates returns the IDs of the replicas to which a call of the tool may go now, in the order of the pool, without
+// calling any. The error is a [*NoReplicaError].
+func (p *Pool) Candidates(tool *middleware.Tool) ([]string, error) {
+	if tool == nil {
+		tool = new(middleware.Tool) // an unknown one
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := time.Now()
+	found, _ := p.narrow(tool, nil, at)
+	if len(found) == 0 {
+		return nil, p.none(tool, nil, at)
+	}
+	var ids []string
+	for _, m := range found {
+		ids = append(ids, m.ID)
+	}
+	return ids, nil
+}
+
+// pick chooses a replica for one try and marks it as busy. why is for records.
+func (p *Pool) pick(call middleware.Call, tried []*member) (chosen *member, why string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := time.Now()
+	found, why := p.narrow(call.Tool, tried, at)
+	if len(found) == 0 {
+		return nil, "", p.none(call.Tool, tried, at)
+	}
+	chosen = p.choose(call, found)
+	chosen.busy++
+	return chosen, why, nil
+}
+
+// narrow applies the rules in their order: safety, health, then preferences if there is a choice.
+func (p *Pool) narrow(tool *middleware.Tool, tried []*member, at time.Time) (found []*member, why string) {
+	allowed, why := p.allowed(tool)
+	allowed = keep(allowed, func(m *member) bool { return !slices.Contains(tried, m) })
+	safe := tool.Safety() == annotation.Safe
+	// A read is a good trial: if it fails, another replica answers.
+	found = keep(allowed, func(m *member) bool { return !m.failed || safe && m.trial(at) })
+	switch {
+	case len(found) == 0:
+		found = keep(allowed, func(m *member) bool { return m.trial(at) })
+	case !safe && tool.Annotations.Idempotent == annotation.Yes && !tool.Safety().MustConfirm():
+		found, why = prefer(found, Caching, why, "idempotent: a caching replica")
+	}
+	if a := &tool.Annotations; a.Complexity == annotation.Complex || a.CostHint != nil && *a.CostHint > 100 {
+		found, why = prefer(found, HighCompute, why, "complex or costly: a high-compute replica")
+	}
+	return found, why
+}
+
+func (p *Pool) allowed(tool *middleware.Tool) ([]*member, string) {
+	found, why := p.members, "any replica"
+	if tool.Safety().MustConfirm() {
+		found, why = keep(found, (*member).primary), "dangerous or unknown: primaries only"
+	}
+	return keep(found, func(m *member) bool { return m.offers == nil || m.offers(tool) }), why
+}
+
+func prefer(found []*member, category, why, because string) ([]*member, string) {
+	if preferred := keep(found, func(m *member) bool { return m.is(category) }); len(preferred) > 0 {
+		return preferred, because
+	}
+	return found, why
+}
+
+// A Strategy chooses among the replicas that safety and health leave. The zero value goes round.
+type Strategy uint8
+
+const (
+	// RoundRobin gives each its turn.
+	RoundRobin Strategy = iota
+	// Weighted gives each its share by weight.
+	Weighted
+	// LeastConnections takes the one with the fewest calls under way.
+	LeastConnections
+	// Category takes those of the tool's category where there are any, in turns.
+	Category
+	// Capability takes those that have most of the tool's tags as capabilities, in turns.
+	Capability
+	// Affinity keeps a scope at one replica; replicas that come and go move only their own scopes.
+	Affinity
+)
+
+// choose returns one of the replicas found; the caller holds the mutex.
+func (p *Pool) choose(call middleware.Call, found []*member) *member {
+	p.turn++
+	switch p.strategy {
+	case Weighted:
+		return p.byWeight(found)
+	case LeastConnections:
+		found = best(found, func(m *member) int { return -m.busy })
+	case Category:
+		found, _ = prefer(found, call.Tool.Annotations.Category, "", "")
+	case Capability:
+		found = best(found, func(m *member) int { return m.capable(call.Tool) })
+	case Affinity:
+		// Rendezvous hashing: each scope ranks the replicas in its own order, the same in every process.
+		return slices.MaxFunc(found, func(a, b *member) int { return bytes.Compare(a.rank(call.Scope), b.rank(call.Scope)) })
+	case RoundRobin:
+	}
+	return found[p.turn%uint64(len(found))]
+}
+
+func best(found []*member, score func(*member) int) []*member {
+	most := math.MinInt
+	for _, m := range found {
+		most = max(most, score(m))
+	}
+	return keep(found, func(m *member) bool { return score(m) == most })
+}
+
+func (m *member) capable(tool *middleware.Tool) int {
+	n := 0
+	for _, tag := range tool.Annotations.Tags {
+		if slices.Contains(m.Capabilities, tag) {
+			n++
+		}
+	}
+	return n
+}
+
+// golden spreads consecutive numbers evenly over a uint64, so that the shares alternate.
+const golden = 0x9E3779B97F4A7C15
+
+func (p *Pool) byWeight(found []*member) *member {
+	total := 0
+	for _, m := range found {
+		total += m.Weight
+	}
+	at := int((p.turn * golden >> 32) * uint64(total) >> 32)
+	for _, m := range found {
+		if at -= m.Weight; at < 0 {
+			return m
+		}
+	}
+	return found[len(found)-1]
+}
+
+func (m *member) rank(scope string) []byte {
+	sum := sha256.Sum256([]byte(m.ID + "\x00" + scope))
+	return sum[:]
 }

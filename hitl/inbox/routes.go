@@ -1,11 +1,14 @@
 package inbox
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
 	"log/slog"
 	"maps"
@@ -15,9 +18,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
@@ -359,4 +364,323 @@ func plain(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\ufffd"))
+}
+
+type refusal struct {
+	status int
+	text   string
+}
+
+func (r *refusal) Error() string { return r.text }
+
+func refuse(status int, format string, args ...any) *refusal {
+	return &refusal{status, fmt.Sprintf(format, args...)}
+}
+
+var (
+	errHost     = refuse(http.StatusMisdirectedRequest, "This name does not lead to an inbox. Open the page by the link that the program printed.")
+	errOrigin   = refuse(http.StatusForbidden, "This came from another page than the inbox itself. Decide on its own page.")
+	errNobody   = refuse(http.StatusUnauthorized, "You have not come in by a link. Open the one that the program printed, or ask it for another.")
+	errStranger = refuse(http.StatusForbidden, "You are not one of those who may decide here. Ask the operator, who can add your name.")
+	errLink     = refuse(http.StatusUnauthorized, "This link was used already, is too old or is none. Ask the program for another.")
+	errHurry    = refuse(http.StatusTooManyRequests, "Too many attempts. Wait a minute.")
+	errMethod   = refuse(http.StatusMethodNotAllowed, "Looking decides nothing, and only the page's own forms do. Nothing was decided.")
+	errForm     = refuse(http.StatusUnsupportedMediaType, "Only the page's own forms are read (application/x-www-form-urlencoded).")
+	errLarge    = refuse(http.StatusRequestEntityTooLarge, "That is more than %d MiB. Nothing was decided.", maxBody>>20)
+	errSlow     = refuse(http.StatusRequestTimeout, "The request did not arrive in time. Nothing was decided; try again.")
+	errUnknown  = refuse(http.StatusNotFound, "There is no such question. It was decided long ago, or never asked.")
+	errOther    = refuse(http.StatusConflict, "What you were shown is not what waits. Nothing was decided; look at it again.")
+	errLate     = refuse(http.StatusGone, "Its time is over, the caller gave up, or it was answered elsewhere. Nothing was decided here.")
+	errPart     = refuse(http.StatusForbidden, "Not all of it was shown beside the others. Look at all of it to approve it.")
+	errForgot   = refuse(http.StatusGone, "There is no such remembered approval. It was taken back already, or has ended.")
+	errForget   = refuse(http.StatusServiceUnavailable, "The store does not answer, so the approval may still be remembered. Try again.")
+	errOwn      = refuse(http.StatusForbidden, "This is a call of your own; somebody else has to approve it. You may deny it.")
+)
+
+func status(err error) int {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r.status
+	}
+	return http.StatusInternalServerError
+}
+
+func (in *Inbox) refused(w http.ResponseWriter, r *http.Request, err error) {
+	in.logRefused(r, err)
+	in.render(w, status(err), "message", message{Status: status(err), Title: http.StatusText(status(err)), Text: err.Error()})
+}
+
+func (in *Inbox) logRefused(r *http.Request, err error) {
+	in.o.Logger.LogAttrs(r.Context(), slog.LevelWarn, "inbox: refused", slog.Int("status", status(err)), slog.String("why", err.Error()),
+		slog.String("method", r.Method), slog.String("path", safetext.Cut(safetext.Line(r.URL.Path), 120)), slog.String("from", r.RemoteAddr))
+}
+
+var pages = template.Must(template.ParseFS(files, "page/*.html"))
+
+// What the list shows; the page of one question shows all of it.
+const (
+	maxCards = 100
+	maxRows  = 40
+	maxValue = 4 << 10
+
+	maxEarlier = 5 // decisions that the page of one question shows
+)
+
+// What a template gets. Texts are safe to look at: escaped for the eye here, for HTML by the template.
+type (
+	frame struct {
+		Path string
+		Page any
+	}
+	door    struct{ Token string }
+	message struct {
+		Status      int
+		Title, Text string
+	}
+	listPage struct {
+		Version, Waiting, More int
+		By                     string
+		Done                   []past // what the person has just decided
+		Kept                   *memory
+		Cards                  []card
+		History                []past
+	}
+	past struct {
+		ID, Tool, Arguments, By, Reason string
+		What                            string // approved, denied, …
+		At                              time.Time
+	}
+	card struct {
+		ID, Digest, Tool, Class string
+		Reasons                 []string
+		Does, Why, Undo         string
+		Caution, Suggestion     string
+		Scope, CallID, Brief    string
+		Left                    time.Duration // 0 where there is no limit
+		Rows                    []row
+		Extra, Drafts           []row
+		Own                     bool
+		Whole                   bool   // nothing is left out, so it may be approved here
+		Together                string // the query of the page that shows those of this tool, if there are more
+	}
+	togetherPage struct {
+		listPage
+
+		Tool, Together, Problem string
+	}
+	memory struct {
+		Path   string
+		All    []approvals.Standing // newest first
+		More   int
+		Unread bool
+	}
+	questionPage struct {
+		card
+		Version           int
+		Remember          []hitl.Choice
+		Free              hitl.Pattern
+		Ends              []approvals.End
+		Kept              *memory
+		Earlier           []past // decisions on the same tool, newest first
+		Editable          string
+		Problem, Reason   string
+		ReasonMax, Editor int
+	}
+)
+
+func (c card) Millis() int64 { return c.Left.Milliseconds() }
+
+// Says is the time that is left, in words.
+func (c card) Says() string {
+	if c.Left < time.Minute {
+		return fmt.Sprintf("%d s left", int(c.Left.Seconds()))
+	}
+	return fmt.Sprintf("%d min left", int(c.Left.Minutes()))
+}
+
+func (in *Inbox) render(w http.ResponseWriter, status int, name string, page any) {
+	var b bytes.Buffer
+	if err := pages.ExecuteTemplate(&b, name+".html", frame{in.o.Path, page}); err != nil {
+		in.o.Logger.Error("inbox: the page cannot be drawn", slog.String("page", name), slog.Any("err", err))
+		http.Error(w, "The page cannot be drawn; the log of the host says why.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // who has gone needs no page
+}
+
+// listed draws what waits, all of it if together is empty.
+func (in *Inbox) listed(s *session, done []string, together string) listPage {
+	in.mu.Lock()
+	of := make(map[string][]*question)
+	for _, q := range in.pending {
+		of[""], of[q.together()] = append(of[""], q), append(of[q.together()], q)
+	}
+	page := listPage{Version: in.version, Waiting: len(of[together]), By: safetext.Line(s.by)}
+	waiting := of[together][:min(page.Waiting, maxCards)]
+	page.More = page.Waiting - len(waiting)
+	for _, r := range slices.Backward(in.history) {
+		page.History = append(page.History, r.past)
+	}
+	for _, id := range done {
+		if r, q := in.past[id], in.waiting[id]; r != nil {
+			page.Done = append(page.Done, r.past)
+		} else if q != nil {
+			page.Done = append(page.Done, past{Tool: safetext.Line(q.request.Tool.String()), Arguments: brief(q.request.Arguments), What: "not decided, it still waits"})
+		}
+	}
+	in.mu.Unlock()
+	for _, q := range waiting {
+		c := in.card(s, q, maxRows, maxValue)
+		if c.Together = q.together(); len(of[c.Together]) == 1 {
+			c.Together = ""
+		}
+		page.Cards = append(page.Cards, c)
+	}
+	return page
+}
+
+// remembered draws the remembered approvals, or those for the tool and the scope of a question; nil without a store.
+func (in *Inbox) remembered(ctx context.Context, q *question) *memory {
+	if in.o.Store == nil {
+		return nil
+	}
+	all, err := in.o.Store.List(ctx)
+	if err != nil {
+		in.o.Logger.LogAttrs(ctx, slog.LevelError, "inbox: what is remembered cannot be read", slog.Any("err", err))
+	}
+	all = slices.DeleteFunc(all, func(s approvals.Standing) bool {
+		return q != nil && (s.Scope != q.request.Scope || s.Server != q.request.Tool.Server || s.Tool != q.request.Tool.Name())
+	})
+	slices.SortFunc(all, func(x, y approvals.Standing) int { return y.Since.Compare(x.Since) })
+	shown := min(len(all), maxKept)
+	return &memory{Path: in.o.Path, All: all[:shown], More: len(all) - shown, Unread: err != nil}
+}
+
+func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
+	r := q.request
+	c := card{
+		ID: r.ID, Digest: q.digest, Tool: safetext.Line(r.Tool.String()), Class: r.Tool.Safety().String(),
+		Reasons: r.Reasons(), Does: safetext.Text(r.Tool.Definition.Description),
+		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Caution: r.Caution(), Suggestion: r.Suggestion, Scope: safetext.Line(r.Scope), CallID: safetext.Line(r.CallID),
+		Rows: rows(r.Arguments), Extra: rows(r.Extra), Own: !in.mayApprove(s, q), Whole: true, Brief: brief(r.Arguments),
+	}
+	if !r.Deadline.IsZero() {
+		c.Left = max(time.Until(r.Deadline), time.Millisecond)
+	}
+	for i, reason := range c.Reasons {
+		c.Reasons[i] = safetext.Line(strings.Join(strings.Fields(reason), " "))
+	}
+	for _, d := range r.Drafts {
+		c.Drafts = append(c.Drafts, row{Name: safetext.Line(d.ID), Text: draftText(d.Shown)})
+	}
+	c.limit(mostRows, mostBytes)
+	return c
+}
+
+// limit leaves out what is too much for a list. Then there is no button to approve.
+func (c *card) limit(mostRows, mostBytes int) {
+	for _, text := range []*string{&c.Does, &c.Why, &c.Undo, &c.Tool, &c.Scope, &c.CallID} {
+		if len(*text) > mostBytes {
+			*text, c.Whole = safetext.Cut(*text, mostBytes), false
+		}
+	}
+	for _, list := range []*[]row{&c.Rows, &c.Extra, &c.Drafts} {
+		if len(*list) > mostRows {
+			*list, c.Whole = (*list)[:mostRows], false
+		}
+		for i := range *list {
+			if r := &(*list)[i]; len(r.Text)+len(r.Name) > mostBytes {
+				r.Name, r.Text, c.Whole = safetext.Cut(r.Name, mostBytes/4), safetext.Cut(r.Text, mostBytes/2), false
+			}
+		}
+	}
+}
+
+func (in *Inbox) whole(s *session, q *question) questionPage {
+	const all = 1 << 30
+	page := questionPage{card: in.card(s, q, all, all), ReasonMax: maxReason, Remember: q.request.Choices(), Free: q.request.Free, Ends: q.request.Ends}
+	page.Editable = editable(q.request.Arguments)
+	page.Editor = min(max(strings.Count(page.Editable, "\n")+2, 4), 30)
+	in.mu.Lock()
+	page.Version = in.version
+	for _, r := range slices.Backward(in.history) {
+		if r.Tool == safetext.Cut(page.Tool, maxNameShown) && len(page.Earlier) < maxEarlier {
+			page.Earlier = append(page.Earlier, r.past)
+		}
+	}
+	in.mu.Unlock()
+	return page
+}
+
+// Plain reports whether all of a question is in sight, so that it may be ticked and approved with others.
+func (c card) Plain() bool {
+	return c.Whole && !c.Own && !slices.ContainsFunc(slices.Concat(c.Rows, c.Extra, c.Drafts), row.Folded)
+}
+
+func brief(arguments []byte) string {
+	text := safetext.Line(string(arguments[:min(len(arguments), maxPast)]))
+	if len(arguments) > maxPast {
+		text += "…"
+	}
+	return text
+}
+
+// Folded reports whether a text is shown behind a line of its beginning.
+func (r row) Folded() bool { return len(r.Text) > 240 || strings.Count(r.Text, "\n") > 4 }
+
+// Beginning is that line.
+func (r row) Beginning() string {
+	first, _, _ := strings.Cut(r.Text, "\n")
+	return cmp.Or(safetext.Cut(first, 120), "…")
+}
+
+// A row is one member of the arguments, escaped for the eye.
+type row struct{ Name, Text string }
+
+// rows lays arguments out, one member a row, in their own order. Anything but an object is one row without a name.
+func rows(arguments json.RawMessage) []row {
+	if len(bytes.TrimSpace(arguments)) == 0 {
+		return nil
+	}
+	members, ok := strictjson.Members(arguments)
+	if !ok || !json.Valid(arguments) {
+		return []row{{Text: safetext.Text(string(arguments))}}
+	}
+	var list []row
+	for _, m := range members {
+		list = append(list, row{Name: safetext.Line(m.Name), Text: valueText(m.Value)})
+	}
+	return list
+}
+
+// valueText shows a text in quotes, and anything else as JSON.
+func valueText(value json.RawMessage) string {
+	var text string
+	if value[0] == '"' && json.Unmarshal(value, &text) == nil && !strings.ContainsRune(text, utf8.RuneError) {
+		return `"` + safetext.Text(text) + `"`
+	}
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, value, "", "  ") != nil {
+		return safetext.Text(string(value))
+	}
+	// An escape here is none of JSON's, so JSON's backslashes may stay single.
+	return strings.ReplaceAll(safetext.Text(pretty.String()), `\\`, `\`)
+}
+
+func draftText(shown string) string {
+	if json.Valid([]byte(shown)) {
+		return valueText(bytes.TrimSpace([]byte(shown)))
+	}
+	return safetext.Text(shown)
+}
+
+// editable is the arguments as JSON in which everything can be seen: what would be
+// invisible is written as JSON writes it, so that the meaning stays.
+func editable(arguments json.RawMessage) string {
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, bytes.TrimSpace(arguments), "", "  ") != nil { // it keeps white space at the end
+		return "{}"
+	}
+	return safetext.JSON(pretty.String())
 }

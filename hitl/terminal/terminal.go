@@ -2,10 +2,15 @@
 package terminal
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -293,4 +298,163 @@ func answers(word string, request hitl.Request) (hitl.Decision, bool) {
 		}
 	}
 	return hitl.Decision{}, false
+}
+
+// A box is what a terminal shows of one call. Its rows are so short that the terminal does
+// not break them, and it has no right-hand border, since characters differ in width.
+type box struct {
+	most   int // rows of one text
+	folded bool
+
+	text bytes.Buffer
+}
+
+func (b *box) heading(text string) {
+	border := "\n  ╭─ "
+	for _, text := range safetext.Wrap(safetext.Line(text), 75) {
+		b.text.WriteString(border + text + "\n")
+		border = "  │ "
+	}
+}
+
+func (b *box) plain(text string) {
+	for _, text := range safetext.Wrap(text, 76) {
+		b.text.WriteString("  │ " + text + "\n")
+	}
+}
+
+// row writes a text of one line with its name, unless it is empty.
+func (b *box) row(name, text string) {
+	for _, text := range safetext.Wrap(text, 63) {
+		fmt.Fprintf(&b.text, "  │ %-12s %s\n", name, text)
+		name = ""
+	}
+}
+
+// rows writes rows up to the most, and how many it left out.
+func (b *box) rows(rows []string, what string) {
+	for i, r := range rows {
+		if i == b.most {
+			fmt.Fprintf(&b.text, "  │ … %d more lines of %s; d shows them\n", len(rows)-i, what)
+			b.folded = true
+			return
+		}
+		b.text.WriteString("  │   " + r + "\n")
+	}
+}
+
+func (b *box) bytes() []byte {
+	b.text.WriteString("  ╰─\n")
+	return b.text.Bytes()
+}
+
+// numbers reads "1 3" or "1,3". It returns nil if a number is not one from 1 to most.
+func numbers(text string, most int) (picked map[int]bool, isNumbers bool) {
+	picked = make(map[int]bool)
+	known := true
+	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }) {
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			return nil, false
+		}
+		known = known && 1 <= n && n <= most
+		picked[n] = true
+	}
+	if !known {
+		return nil, true
+	}
+	return picked, len(picked) > 0
+}
+
+// A reader reads answers. It has one user at a time; see take.
+type reader struct {
+	in      *bufio.Reader
+	out     io.Writer
+	person  bool          // in is a terminal
+	turn    chan struct{} // held by the question that is on the screen
+	reading chan line     // a read that has not returned yet
+}
+
+type line struct {
+	text string
+	err  error
+}
+
+// newReader returns a reader of in, which asks on out for what does not count once more.
+func newReader(in io.Reader, out io.Writer) *reader {
+	r := &reader{in: bufio.NewReader(in), out: out, turn: make(chan struct{}, 1)}
+	if f, ok := in.(interface{ Stat() (fs.FileInfo, error) }); ok { // what is piped comes all at once
+		info, err := f.Stat()
+		r.person = err == nil && info.Mode()&fs.ModeCharDevice != 0
+	}
+	return r
+}
+
+// take waits for the screen, and keeps it until Release.
+func (r *reader) take(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (r *reader) release() { <-r.turn }
+
+// oneBreath is less than a person takes to read a question and answer it. What comes
+// sooner was typed with an earlier line, or before the question.
+const oneBreath = 200 * time.Millisecond
+
+// line returns the next line that was typed for the question on the screen, without the white space around it.
+func (r *reader) line(ctx context.Context) (string, error) {
+	late := r.reading != nil
+	var breath time.Time
+	if r.person {
+		breath = time.Now().Add(oneBreath)
+	}
+	for {
+		if r.reading == nil {
+			r.reading = make(chan line, 1)
+			go func(to chan<- line) {
+				text, err := r.in.ReadString('\n')
+				to <- line{strings.TrimSpace(text), err}
+			}(r.reading)
+		}
+		select {
+		case got := <-r.reading:
+			r.reading = nil
+			switch {
+			case errors.Is(got.err, io.EOF) && got.text == "":
+				return "", errors.New("the input has ended")
+			case got.err != nil && !errors.Is(got.err, io.EOF):
+				return "", got.err // half a line is no answer
+			case late || time.Now().Before(breath):
+				late, breath = false, time.Now().Add(oneBreath)
+				fmt.Fprint(r.out, "\n  That line may have been typed before this question was shown, so it is not taken as the answer. Once more: ")
+				continue
+			}
+			return got.text, nil
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}
+
+// answer reads the answer to the question on the screen: the text, and the same in lower
+// case without the punctuation after it.
+func (r *reader) answer(ctx context.Context) (text, word string, err error) {
+	if text, err = r.line(ctx); err != nil {
+		fmt.Fprintln(r.out, "\n  no answer here; without one elsewhere it is denied")
+	}
+	return text, strings.TrimRight(strings.ToLower(text), ".!"), err
+}
+
+func agrees(word string) bool {
+	return slices.Contains([]string{"y", "yes", "yes please", "yeah", "yep", "ok", "okay", "sure", "allow", "approve", "go ahead"}, word)
+}
+
+// refuses reports whether a word denies, as no word does.
+func refuses(word string) bool {
+	return slices.Contains([]string{"", "n", "no", "no thanks", "nope", "deny", "reject", "cancel", "stop"}, word)
 }

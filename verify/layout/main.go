@@ -25,12 +25,12 @@ import (
 	"github.com/fairlead-go/fairlead/verify/internal/repo"
 )
 
-// Limits. The goals are 36,000 lines for the root module and 61,000 for all.
+// Limits.
 const (
 	mostNames     = 25
 	mostLines     = 1500
-	mostRootLines = 37_131
-	mostLinesEver = 63_608
+	mostRootLines = 36_000
+	mostLinesEver = 61_000
 )
 
 // exceptions have more lines than mostLines, each for its reason.

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/learn"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/reach"
@@ -26,7 +27,9 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/inbox"
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	global "go.opentelemetry.io/otel"
@@ -367,4 +370,212 @@ func exporter[T, O any](ctx context.Context, signal string, stdio bool, open fun
 		}
 	}
 	return out, err
+}
+
+func policyCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "policy",
+		Short: "Check, explain, learn and test a policy file for the proxy",
+		Example: `  fairlead policy check policy.json
+  fairlead policy explain policy.json --tool files/delete_file`,
+	}, policyCheckCommand(), policyExplainCommand(), policyLearnCommand(), policySchemaCommand(), policyTestCommand())
+}
+
+func policyCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "check FILE",
+		Short:   "Report mistakes in a policy file, with line and key",
+		Example: "  fairlead policy check policy.json",
+		Args:    needs("FILE", true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := policy.Load(args[0])
+			if err != nil {
+				return atFault(err)
+			}
+			for _, w := range p.Warnings {
+				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
+			}
+			if _, err := offline(p); err != nil { // what only a middleware knows
+				return atFault(err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is in order: %d rules, %d words on tools\n", args[0], len(p.Rules), len(p.Tools))
+			return nil
+		},
+	}
+}
+
+// offline is a proxy that is only looked at.
+func offline(p *policy.Policy) (*proxy.Proxy, error) {
+	somebody := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{}, nil })
+	return proxy.New(proxy.Options{Servers: []proxy.Server{{Name: "server"}}, Policy: func() *policy.Policy { return p }, Confirm: somebody})
+}
+
+func policyExplainCommand() *cobra.Command {
+	var tool, description string
+	cmd := &cobra.Command{
+		Use:   "explain FILE --tool SERVER/TOOL [URL | -- COMMAND [ARG...]]",
+		Short: "Show which rule decides about a tool, and what the chain does with its calls",
+		Long: `Show which rule decides about a tool, and what the chain does with its calls. Without a
+server, the tool has only its name and --description; with one, what the server lists.`,
+		Example: `  fairlead policy explain policy.json --tool files/delete_file
+  fairlead policy explain policy.json --tool server/delete_file -- npx -y @modelcontextprotocol/server-filesystem .`,
+		Args: needs("FILE", false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if tool == "" {
+				return errors.New("--tool is missing; name one as SERVER/TOOL")
+			}
+			p, err := policy.Load(args[0])
+			if err != nil {
+				return atFault(err)
+			}
+			known, err := policy.ParsePattern(tool)
+			if err != nil || !known.Exact() {
+				return fmt.Errorf("--tool %q is not SERVER/TOOL", tool)
+			}
+			add := func(c *catalog.Catalog) error {
+				nothing := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+					return nil, errors.New("it is not called")
+				})
+				return c.AddTools(known.Server, nothing, &mcp.Tool{Name: known.Tool, Description: description, InputSchema: map[string]any{"type": "object"}})
+			}
+			if len(args) > 1 {
+				one := serverFlags{serverNames: serverNames{name: known.Server}, wait: listPatience}
+				targets, err := one.targets(args[1:], cmd.ArgsLenAtDash()-1)
+				if err != nil {
+					return err
+				}
+				all, err := one.connect(cmd.Context(), targets, nil)
+				if err != nil {
+					return err
+				}
+				defer all.close()
+				add = func(c *catalog.Catalog) error {
+					return c.Add(cmd.Context(), known.Server, all.asked[0].server.Session)
+				}
+			}
+			looked, err := offline(p)
+			if err != nil {
+				return atFault(err)
+			}
+			text, err := looked.Explain(add, tool)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+			return written("answer", err)
+		},
+	}
+	cmd.Flags().StringVar(&tool, "tool", "", "the tool, as `SERVER/TOOL`")
+	cmd.Flags().StringVar(&description, "description", "", "the tool's description, if no server is given")
+	return cmd
+}
+
+func policySchemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "schema",
+		Short:   "Print the JSON schema of a policy file, for editors",
+		Example: "  fairlead policy schema > policy.schema.json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(policy.Schema)
+			return written("schema", err)
+		},
+	}
+}
+
+func policyLearnCommand() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "learn RECORD...",
+		Short: "Write a policy file from recorded calls, for review",
+		Long: `Reads records as 'fairlead audit' does, and writes a policy file with a comment for each tool: how
+often it was called, and what people decided. Only decisions of people count, as 'fairlead proxy'
+and 'fairlead call' record them. What they approved three times, and never denied, is proposed in a
+comment; what they only denied is denied. As it is written, the file allows nothing.`,
+		Example: `  fairlead policy learn calls.jsonl --out policy.json`,
+		Args:    needs("RECORD", false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			record, err := records(cmd, args)
+			if err != nil {
+				return err
+			}
+			text, err := record.Policy(time.Now())
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				_, err = cmd.OutOrStdout().Write(text)
+				return written("policy", err)
+			}
+			f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the person names it
+			if err != nil {
+				return fmt.Errorf("--out: %w", err)
+			}
+			_, err = f.Write(text)
+			return written("policy", errors.Join(err, f.Close()))
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "a new `FILE` (default standard output)")
+	return cmd
+}
+
+func policyTestCommand() *cobra.Command {
+	var against []string
+	cmd := &cobra.Command{
+		Use:   "test FILE --against RECORD",
+		Short: "Print what a policy changes about recorded calls",
+		Long: `Runs recorded calls against a policy file, without a server, and prints for each tool how many
+were asked about, refused and allowed, and how many would be. What depends on other calls, such
+as limits, is left out. A tool has its recorded class, so a call that a rule asked about counts as
+dangerous; the policy's own "tools" come first.
+
+The exit code is 1 if a call that was asked about or refused would be allowed, or one that ran
+would be refused. It is 2 if the policy or a record cannot be used.`,
+		Example: `  fairlead policy test policy.json --against calls.jsonl`,
+		Args:    needs("FILE", true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := policy.Load(args[0])
+			if err != nil {
+				return err
+			}
+			record, err := records(cmd, against)
+			if err != nil {
+				return err
+			}
+			changes, err := record.Compare(cmd.Context(), p)
+			if err != nil {
+				return err
+			}
+			if err := changes.Write(cmd.OutOrStdout()); err != nil {
+				return written("table", err)
+			}
+			if changes.Loosened+changes.Broken > 0 {
+				return atFault(fmt.Errorf("%d calls that were asked about or refused would be allowed, and %d that ran would be refused", changes.Loosened, changes.Broken))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringArrayVar(&against, "against", nil, "a `RECORD`: an audit file or a folder of them (may be given again)")
+	must(cmd.MarkFlagRequired("against"))
+	return cmd
+}
+
+// records reads audit files and folders of them, and prints what they lack.
+func records(cmd *cobra.Command, paths []string) (*learn.Record, error) {
+	var files []string
+	for _, path := range paths {
+		of, err := recordFiles(path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, of...)
+	}
+	record, err := learn.Read(files)
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range record.Notes() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
+	}
+	return record, nil
 }
