@@ -42,7 +42,7 @@ const whole = `{
   },
   "permissions": [{"tool": "crm/*", "permission": "customers.read"}],
   "scopes": ["customers.*", {"permission": "*.read", "upTo": "restricted"}],
-  "approvals": {"by": ["elicit", "web"], "timeout": "2m", "remember": "session", "writes": true, "maxPending": 20, "offer": ["members"],
+  "approvals": {"by": ["elicit", "web"], "timeout": "2m", "remember": "session", "always": "2 weeks", "writes": true, "maxPending": 20, "offer": ["members"],
     "approved": [{"tool": "files/write_file", "members": {"path": {"like": "drafts/*"}, "content": {"any": true}, "mode": {"is": 1}}, "until": "2027-01-31"}]},
   "limits": {"perMinute": 600, "burst": 50, "maxWait": "10s", "servers": {"github": {"perMinute": 30, "burst": 5}}},
   "timeout": {"default": "90s", "cap": "5m"},
@@ -418,7 +418,7 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 	for _, text := range []string{
 		`[]`, `{"rulez": []}`, `{"timeout": {"default": 30}}`, `{"timeout": {"default": "30"}}`, `{"rules": [{"tool": "a"}]}`,
 		`{"rules": [{"tool": "a", "decide": "permit"}]}`, `{"retry": {"attempts": 0}}`, `{"limits": {"burst": 1}}`, `{"version": 2}`,
-		`{"approvals": {"by": ["email"]}}`, `{"output": {"limit": 1}}`, `{"tools": [{"class": "safe"}]}`, `{"readOnly": "yes"}`, `{"lock": ""}`,
+		`{"approvals": {"by": ["email"]}}`, `{"output": {"limit": 1}}`, `{"tools": [{"class": "safe"}]}`, `{"readOnly": "yes"}`, `{"lock": ""}`, `{"scopes": [{"upTo": "public"}]}`,
 	} {
 		if valid(text) == nil {
 			t.Errorf("the schema takes %s", text)
