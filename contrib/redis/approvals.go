@@ -338,7 +338,7 @@ func (b board) Open(ctx context.Context) ([]approvals.Notice, error) {
 	for _, id := range ids {
 		keys = append(keys, b.keys(id)[:2]...)
 	}
-	found, err := b.states(ctx, shown, keys)
+	found, err := b.states(ctx, shown, keys, keepEnded.Milliseconds())
 	var open []approvals.Notice
 	var gone []any
 	for i, q := range found {

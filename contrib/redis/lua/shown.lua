@@ -1,8 +1,13 @@
+-- A question is shown until its time is over by the key that keeps it, which outlives the question for ARGV[1].
 local all = {}
 for i = 1, #KEYS, 2 do
-  local what, _, left = state(KEYS[i], KEYS[i + 1])
+  local q = redis.call('HMGET', KEYS[i], 'v', 'q', 'a', 'over')
+  local left, what = redis.call('PTTL', KEYS[i]) - ARGV[1], 'over'
+  if q[1] == '1' and not q[3] and not q[4] and left > 0 then
+    what = redis.call('EXISTS', KEYS[i + 1]) == 1 and 'open' or 'left'
+  end
   all[#all + 1] = what
-  all[#all + 1] = left and redis.call('HGET', KEYS[i], 'q') or ''
-  all[#all + 1] = left or 0
+  all[#all + 1] = what ~= 'over' and q[2] or ''
+  all[#all + 1] = left
 end
 return all
