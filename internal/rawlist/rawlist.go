@@ -103,7 +103,7 @@ func (p *Page) Take(result json.RawMessage) json.RawMessage {
 	}
 	if p != nil {
 		if readable := p.note(tools, ttl); len(readable) < len(tools) {
-			list["tools"], _ = json.Marshal(readable) // it was JSON
+			list["tools"], _ = json.Marshal(readable) //nolint:errchkjson // it was JSON
 			changed = true
 		}
 	}

@@ -262,21 +262,21 @@ func Decode(raw string, depth int) (parts []Part) {
 }
 
 // decodeWord returns what one word is in clear. A word that is marked has percent signs or ampersands.
-func decodeWord(word string, marked bool) (clear []string) {
+func decodeWord(word string, marked bool) (decoded []string) {
 	if marked {
 		if plain, err := url.PathUnescape(word); err == nil && plain != word {
-			clear = append(clear, plain)
+			decoded = append(decoded, plain)
 		}
 		if plain := html.UnescapeString(word); plain != word {
-			clear = append(clear, plain)
+			decoded = append(decoded, plain)
 		}
 	}
 	if plain, ok := unhex(word); ok {
-		clear = append(clear, plain)
+		decoded = append(decoded, plain)
 	} else if plain, ok := unbase64(word); ok {
-		clear = append(clear, plain)
+		decoded = append(decoded, plain)
 	}
-	return clear
+	return decoded
 }
 
 func unhex(word string) (string, bool) {
