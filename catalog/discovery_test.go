@@ -135,6 +135,7 @@ func ExampleCatalog_Add() {
 }
 
 func TestListIsBounded(t *testing.T) {
+	const patient = 5 * time.Minute // how busy the machine is does not count
 	big := strings.Repeat("x", 1<<20)
 	heavy := func(n int) *fake { // n pages of a megabyte each
 		return &fake{list: func(_ context.Context, cursor string) (*mcp.ListToolsResult, error) {
@@ -176,7 +177,7 @@ func TestListIsBounded(t *testing.T) {
 		}}, "more than 5242880 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.options.Timeout = 5 * time.Minute // how busy the machine is does not count
+			c.options.Timeout = patient
 			tools := catalog.New(c.options)
 			err := tools.Add(mcptest.Context(t), "srv", c.session)
 			if c.want == "" && (err != nil || len(tools.Findings()) > 0) {
@@ -189,7 +190,7 @@ func TestListIsBounded(t *testing.T) {
 	}
 	t.Run("what the SDK drops counts", func(t *testing.T) {
 		for _, annotations := range []string{`{"category":%q}`, `{"tags":["x",%q]}`, `{"other":%q}`} {
-			tools := catalog.New(catalog.Options{})
+			tools := catalog.New(catalog.Options{Timeout: patient})
 			add(t, tools, "srv", prepared(t, tools, func(p *mcptest.Peer, r mcptest.Request) {
 				p.Reply(r, mcptest.Tools("", written1("list_a"),
 					`{"name":"list_b","inputSchema":{"type":"object"},"annotations":`+fmt.Sprintf(annotations, strings.Repeat("x", 3<<20))+`}`))
@@ -199,7 +200,7 @@ func TestListIsBounded(t *testing.T) {
 		}
 	})
 	t.Run("names of what is malformed count", func(t *testing.T) {
-		tools, pages := catalog.New(catalog.Options{MaxBytes: 5 << 20}), 0
+		tools, pages := catalog.New(catalog.Options{MaxBytes: 5 << 20, Timeout: patient}), 0
 		err := tools.Add(mcptest.Context(t), "srv", prepared(t, tools, func(p *mcptest.Peer, r mcptest.Request) {
 			pages++
 			p.Reply(r, mcptest.Tools(fmt.Sprint(pages), fmt.Sprintf(`{"name":"%d%s","title":7}`, pages, big)))
