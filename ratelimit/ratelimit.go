@@ -374,8 +374,10 @@ type key struct{ scope, server, tool string }
 // A line is a bucket and those that wait for it, in the order of arrival.
 type line struct {
 	*rate.Limiter
-	key     key
-	waiters []place
+	key       key
+	perSecond float64 // as the limiter's, without its lock
+	burst     int
+	waiters   []place
 }
 
 type place struct {
@@ -508,12 +510,13 @@ func (m *Memory) line(scope string, b Bucket, w place) *line {
 		if len(m.lines) >= m.most {
 			return nil
 		}
-		l = &line{key: k, Limiter: rate.NewLimiter(rate.Limit(b.PerSecond), b.Burst)}
+		l = &line{key: k, Limiter: rate.NewLimiter(rate.Limit(b.PerSecond), b.Burst), perSecond: b.PerSecond, burst: b.Burst}
 		if !m.since.IsZero() {
 			l.AllowN(m.since, b.Burst)
 		}
 		m.lines[k] = l
-	case (l.Limit() != rate.Limit(b.PerSecond) || l.Burst() != b.Burst) && l.index(w.id) < 0:
+	case (l.perSecond != b.PerSecond || l.burst != b.Burst) && l.index(w.id) < 0:
+		l.perSecond, l.burst = b.PerSecond, b.Burst
 		l.SetLimitAt(w.seen, rate.Limit(b.PerSecond))
 		l.SetBurstAt(w.seen, b.Burst)
 		l.wakeFirst()
@@ -528,7 +531,7 @@ func (l *line) until(now time.Time, n int) time.Duration {
 	if missing <= 0 {
 		return 0
 	}
-	if d := missing / float64(l.Limit()) * float64(time.Second); d < math.MaxInt64 {
+	if d := missing / l.perSecond * float64(time.Second); d < math.MaxInt64 {
 		return time.Duration(d)
 	}
 	return math.MaxInt64
@@ -584,7 +587,7 @@ func (m *Memory) sweep(now time.Time) {
 	}
 	m.next, m.last = now.Add(time.Second), nil
 	for k, l := range m.lines {
-		if l.until(now, l.Burst()) == 0 && !slices.ContainsFunc(l.waiters, func(p place) bool { return !p.gone(now) }) {
+		if l.until(now, l.burst) == 0 && !slices.ContainsFunc(l.waiters, func(p place) bool { return !p.gone(now) }) {
 			delete(m.lines, k)
 		}
 	}
