@@ -472,8 +472,11 @@ func (l *lookup) origin() origin {
 	}
 	if o.result == nil && n >= minPart {
 		for _, part := range folded.Decode(l.raw, 2) {
-			if norm := folded.New(part.Text, false).Norm; o.result == nil && len(norm) >= minPart {
+			if norm := folded.New(part.Text, false).Norm; len(norm) >= minPart {
 				o = l.search(norm, "encoded")
+			}
+			if o.result != nil {
+				break
 			}
 		}
 	}
