@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/internal/schema"
@@ -256,13 +257,14 @@ var public = regexp.MustCompile(`(?i)(?:commit|digest|etag|hash|(?:^|[ _.\-])id|
 // opaque reports whether letters and digits take turns in a long run, as in no word, date or version.
 func opaque(value string) bool {
 	for word := range strings.FieldsFuncSeq(value, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
-		run, turns := []rune(word), 0
-		for i := 1; i < len(run); i++ {
-			if unicode.IsDigit(run[i]) != unicode.IsDigit(run[i-1]) {
+		turns, last := 0, ' '
+		for i, c := range word {
+			if i > 0 && unicode.IsDigit(c) != unicode.IsDigit(last) {
 				turns++
 			}
+			last = c
 		}
-		if len(run) >= 8 && turns >= 2 {
+		if turns >= 2 && utf8.RuneCountInString(word) >= 8 {
 			return true
 		}
 	}
