@@ -277,7 +277,10 @@ func (b board) Wait(ctx context.Context, id string) ([]byte, error) {
 	for {
 		pause := askEvery
 		found, err := b.states(ctx, await, b.keys(id)[:2], attendance.Milliseconds()) // which marks it as waited for
-		q := append(found, state{})[0]
+		var q state
+		if err == nil {
+			q = found[0]
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
