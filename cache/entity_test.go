@@ -177,3 +177,17 @@ func TestWriteThatOverlappedAnotherIsNotRemembered(t *testing.T) {
 		e.want(t, 3, "alone it is remembered")
 	})
 }
+
+// Two texts that differ in case name one entity, in any script.
+func TestEntitiesDoNotMindTheCase(t *testing.T) {
+	t.Parallel()
+	for i, pair := range [][2]string{{"Anna", "ANNA"}, {"Οδυσσευς", "ΟΔΥΣΣΕΥΣ"}, {"\u212aate", "kate"}, {"ſmith", "SMITH"}} {
+		e := new(executor)
+		c := cache.New(cache.Options{Entities: map[string][]string{"files/read": {"name"}, "files/write": {"name"}}})(e)
+		arguments := func(name string) json.RawMessage { return json.RawMessage(fmt.Sprintf(`{"name":%q}`, name)) }
+		call(t, c, middleware.Call{Tool: reader(t), Arguments: arguments(pair[0])})
+		call(t, c, middleware.Call{Tool: writer(t), Arguments: arguments(pair[1])})
+		call(t, c, middleware.Call{Tool: reader(t), Arguments: arguments(pair[0])})
+		e.want(t, 3, fmt.Sprint(i, pair))
+	}
+}

@@ -17,6 +17,81 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+func TestIdempotentWriteThatIsRemembered(t *testing.T) {
+	t.Parallel()
+	read, write := middleware.Call{Tool: reader(t)}, middleware.Call{Tool: writer(t)}
+	set := middleware.Call{Tool: tool(t, "set", annotation.Update())}
+	e := new(executor)
+	c := cache.New(cache.Options{Idempotent: true})(e)
+	call(t, c, read) // 1
+	call(t, c, set)  // 2
+	call(t, c, read) // 3: the write was one
+	call(t, c, set)
+	call(t, c, read)
+	e.want(t, 3, "a write that is left out changes nothing")
+	call(t, c, write) // 4
+	call(t, c, set)   // 5
+	e.want(t, 5, "another write may have undone it")
+}
+
+func TestIdempotentWriteThatAnotherOverlappedIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name                 string
+		set, setEnd, w, wEnd time.Duration
+	}{
+		{"the other within it", 0, 40, 10, 30},
+		{"it within the other", 10, 30, 0, 40},
+		{"the other begins later", 0, 30, 10, 40},
+		{"the other begins earlier", 10, 40, 0, 30},
+	} {
+		for _, arguments := range []string{`{}`, `{"id":1}`} { // anything, and one thing
+			t.Run(tt.name+" "+arguments, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					set, write := with(tool(t, "set", annotation.Update()), arguments), with(tool(t, "update", annotation.Write()), arguments)
+					took := map[*middleware.Tool]time.Duration{set.Tool: tt.setEnd - tt.set, write.Tool: tt.wEnd - tt.w}
+					e := &executor{do: func(_ context.Context, n int, call middleware.Call) (*mcp.CallToolResult, error) {
+						time.Sleep(took[call.Tool] * time.Second)
+						return text(fmt.Sprint(n)), nil
+					}}
+					c := cache.New(cache.Options{Entities: map[string][]string{"files/set": {"id"}, "files/update": {"id"}}, Idempotent: true})(e)
+					var wg sync.WaitGroup
+					wg.Go(func() { time.Sleep(tt.set * time.Second); call(t, c, set) })
+					wg.Go(func() { time.Sleep(tt.w * time.Second); call(t, c, write) })
+					wg.Wait()
+					call(t, c, set)
+					e.want(t, 3, "since the other may have undone it")
+					call(t, c, set)
+					e.want(t, 3, "alone it is remembered")
+				})
+			})
+		}
+	}
+}
+
+func TestIdempotentWriteIsNotAnsweredDuringAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := writer(t)
+		set := middleware.Call{Tool: tool(t, "set", annotation.Update())}
+		e := &executor{do: func(_ context.Context, n int, call middleware.Call) (*mcp.CallToolResult, error) {
+			if call.Tool == slow {
+				time.Sleep(time.Minute)
+			}
+			return text(fmt.Sprint(n)), nil
+		}}
+		c := cache.New(cache.Options{Idempotent: true})(e)
+		call(t, c, set)
+		p := start(t.Context(), c, middleware.Call{Tool: slow})
+		call(t, c, set)
+		e.want(t, 3, "during the other")
+		p.answer(t)
+		call(t, c, set)
+		e.want(t, 4, "after it, since the order of the two is not known")
+	})
+}
+
 // A value that one replica has set is not set again by others, for 30 seconds or until a write.
 // Near does not hold: the other's write ends it at once.
 func TestReplicasShareWhatAnIdempotentWriteReturned(t *testing.T) {

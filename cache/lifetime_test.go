@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,27 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// A host's "for ever" is kept.
+func TestLongestTimesDoNotOverflow(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]cache.Options{
+		"TTL":          {TTL: math.MaxInt64},
+		"TTL, shared":  {TTL: math.MaxInt64, Remote: cache.NewMemory()},
+		"TTL and Near": {TTL: math.MaxInt64, Near: math.MaxInt64, Remote: cache.NewMemory()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := new(executor)
+			c := cache.New(o)(e)
+			time.Sleep(time.Millisecond)
+			for range 3 {
+				call(t, c, middleware.Call{Tool: reader(t)})
+			}
+			e.want(t, 1, name)
+		})
+	}
+}
 
 func keeping(t *testing.T, f annotation.Freshness, secret annotation.Hint) *middleware.Tool {
 	t.Helper()

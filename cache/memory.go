@@ -1,0 +1,135 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/fairlead-go/fairlead/internal/versions"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// The leases of a write and a flight, in case their caller has died.
+const (
+	writeLease  = 10 * time.Minute
+	flightLease = 30 * time.Second
+)
+
+// Memory is a [Remote] in this process: for chains that share cached results but not their [Store], and as the
+// measure of others. It holds 10,000 values at most. The zero value is not ready; use [NewMemory].
+type Memory struct {
+	mu      sync.Mutex // guards what follows
+	servers versions.Servers[Name]
+	writes  map[string]Write // those in flight, Until the end of the lease
+	values  *simplelru.LRU[digest, memoryValue]
+}
+
+// A memoryValue is a value, or the flight that fetches it.
+type memoryValue struct {
+	value []byte // nil for a flight
+	names []Name
+	since versions.Version
+	until time.Time
+}
+
+var _ Remote = (*Memory)(nil)
+
+// NewMemory returns an empty memory.
+func NewMemory() *Memory {
+	values, _ := simplelru.NewLRU[digest, memoryValue](10_000, nil) // its one error is a size below 1
+	return &Memory{writes: make(map[string]Write), values: values}
+}
+
+// endExpired ends the writes with an expired lease. The caller holds the lock.
+func (m *Memory) endExpired(now time.Time) {
+	for _, w := range m.writes {
+		if !now.Before(w.Until) {
+			m.end(w)
+		}
+	}
+}
+
+// end ends a write, even if its beginning was lost or its lease has expired. It
+// reports whether no other overlapped it.
+func (m *Memory) end(w Write) (alone bool) {
+	if open, ok := m.writes[w.ID]; ok {
+		delete(m.writes, w.ID)
+		m.servers.End(w.Server, open.Names)
+		alone = !m.servers.Changed(w.Server, open.Names, open.since)
+	}
+	m.servers.Mark(w.Server, w.Names)
+	return alone
+}
+
+func (m *Memory) Look(ctx context.Context, q Question) (Found, error) {
+	if ctx.Err() != nil {
+		return Found{}, context.Cause(ctx)
+	}
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.endExpired(now)
+	if m.servers.Busy(q.Server, q.Names) {
+		return Found{}, nil
+	}
+	if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && !m.servers.Changed(q.Server, v.names, v.since) {
+		return Found{Value: bytes.Clone(v.value), Ticket: ticketOf(v.since), Busy: v.value == nil}, nil
+	}
+	m.values.Add(q.ID, memoryValue{nil, q.Names, m.servers.Now(), now.Add(flightLease)})
+	return Found{Ticket: ticketOf(m.servers.Now())}, nil
+}
+
+func ticketOf(v versions.Version) string { return strconv.FormatUint(uint64(v), 10) }
+
+func versionOf(ticket string) versions.Version {
+	n, err := strconv.ParseUint(ticket, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return versions.Version(n)
+}
+
+func (m *Memory) Keep(ctx context.Context, q Question, ticket string, value []byte, ttl time.Duration) error {
+	m.Drop(ctx, q, ticket)
+	since, now := versionOf(ticket), time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.endExpired(now)
+	if ticket == "" || m.servers.Changed(q.Server, q.Names, since) || m.servers.Busy(q.Server, q.Names) {
+		return nil
+	}
+	m.values.Add(q.ID, memoryValue{bytes.Clone(value), q.Names, since, now.Add(ttl)})
+	return nil
+}
+
+func (m *Memory) Drop(_ context.Context, q Question, ticket string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v, ok := m.values.Peek(q.ID); ok && v.value == nil && ticketOf(v.since) == ticket {
+		m.values.Remove(q.ID)
+	}
+}
+
+func (m *Memory) Begin(_ context.Context, w Write) error {
+	now := time.Now()
+	if lease := now.Add(writeLease); w.Until.IsZero() || lease.Before(w.Until) {
+		w.Until = lease
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.endExpired(now)
+	w.since = m.servers.Begin(w.Server, w.Names)
+	m.writes[w.ID] = w
+	return nil
+}
+
+func (m *Memory) End(_ context.Context, w Write) (ticket string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.end(w) {
+		ticket = ticketOf(m.servers.Now())
+	}
+	return ticket, nil
+}

@@ -1,0 +1,60 @@
+package cache
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+
+	"github.com/fairlead-go/fairlead/internal/bounded"
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/versions"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// write makes a call that may change the server. What was cached before it begins is stale, and until it has
+// returned, whatever its outcome, reads of what it may change are neither answered from the cache nor cached:
+// nobody knows at which moment of the call the server changes. It returns the version of the result, too, and the
+// ticket for a remote cache.
+func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name) (res *mcp.CallToolResult, since versions.Version, ticket string, err error) {
+	record(ctx, "passed", "it may change the server")
+	c.Store.writes.Add(1)
+	since = c.Store.servers.Begin(call.Tool.Server, names)
+	defer c.Store.servers.End(call.Tool.Server, names) // also after a panic
+	if c.Remote != nil {
+		end := c.beginShared(ctx, call, names)
+		defer func() { ticket = end() }()
+		if ctx.Err() != nil {
+			return nil, since, "", fault.GivenUp(ctx)
+		}
+	}
+	res, err = c.next.CallTool(ctx, *call)
+	return res, since, "", err
+}
+
+// beginShared reports the begin of a write to the other replicas. The func that it returns
+// reports the end, and returns the ticket to keep its result with.
+func (c *cacher) beginShared(ctx context.Context, call *middleware.Call, names []Name) (end func() (ticket string)) {
+	w := Write{ID: rand.Text(), Server: call.Tool.Server, Names: names}
+	w.Until, _ = ctx.Deadline()
+	over := make(chan struct{})
+	tellEnd := func(ctx context.Context) (string, error) {
+		return bounded.Do(ctx, c.bound, func(ctx context.Context) (string, error) { return c.Remote.End(ctx, w) }, nil)
+	}
+	lost := c.tell(ctx, func(ctx context.Context) error { return c.Remote.Begin(ctx, w) }, func(struct{}) { // the end is what counts
+		<-over // a beginning that comes late is ended once more
+		_, _ = tellEnd(context.WithoutCancel(ctx))
+	})
+	return func() string {
+		close(over)
+		ticket, err := tellEnd(ctx)
+		if err != nil {
+			record(ctx, "not announced", "other replicas may use results that are older than this write, until the shared cache works again or they expire")
+			c.Logger.LogAttrs(ctx, slog.LevelDebug, "cache: the end of a write was not reported to the shared cache", slog.Any("err", err))
+		}
+		if lost != nil || err != nil { // it may have begun there only after another
+			return ""
+		}
+		return ticket
+	}
+}

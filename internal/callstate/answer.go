@@ -1,0 +1,102 @@
+package callstate
+
+import (
+	"context"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// An Over returns the annotations of one call from those of its tool. It is applied to the call's own annotations
+// and, at the executor, to the accepted ones, so that a less strict copy of the tool gains nothing.
+type Over func(annotation.Annotations) annotation.Annotations
+
+// An answer is the class that preflight found for exactly one call: by a rule of the host, or from a server that
+// answers before the call. It may lower the class of the tool, so it is bound to the bytes of the arguments, and
+// whatever is changed afterwards loses it ([Judged]).
+type answer struct {
+	binding Binding
+	static  *middleware.Tool // without the answer
+	found   annotation.Annotations
+	over    Over
+}
+
+// WithAnswer returns a context that carries which class the call has with exactly its arguments, from a source
+// that may lower it: the host's own rules, and a server that the host trusts. The call's tool is the static
+// one, changed by over. Further in, an answer to the same call can only be raised.
+func WithAnswer(ctx context.Context, call *middleware.Call, static *middleware.Tool, over Over) context.Context {
+	a := &answer{binding: Bind(Of(ctx), call), static: static, found: call.Tool.Annotations, over: over}
+	if have := answerTo(ctx, call); have != nil {
+		if have.found.Safety() < a.found.Safety() {
+			return ctx
+		}
+		a.static = have.static
+	}
+	return Keep(ctx, a)
+}
+
+// Answer gives a call the class that it has with exactly its arguments, and returns a context that carries it.
+func Answer(ctx context.Context, call *middleware.Call, over Over) context.Context {
+	static, tool := Static(ctx, call.Tool), *call.Tool
+	tool.Annotations = over(tool.Annotations)
+	call.Tool = &tool
+	ctx = WithAnswer(ctx, call, static, over)
+	Of(ctx).Write(func(r *Record) { r.Tool = call.Tool })
+	return ctx
+}
+
+// Static returns a tool as it was before an answer about one call changed it, or the tool itself.
+func Static(ctx context.Context, tool *middleware.Tool) *middleware.Tool {
+	a, ok := find(nearest(ctx), func(a *answer) bool {
+		return a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.static.Digest == tool.Digest
+	})
+	if ok {
+		return a.static
+	}
+	return tool
+}
+
+// Answered returns what preflight found about exactly this call.
+func Answered(ctx context.Context, call *middleware.Call) (annotation.Annotations, bool) {
+	if a := answerTo(ctx, call); a != nil {
+		return a.found, true
+	}
+	return annotation.Annotations{}, false
+}
+
+// answerTo returns the answer to exactly this call, nil without one. Without any answer it computes no binding.
+func answerTo(ctx context.Context, call *middleware.Call) *answer {
+	s := nearest(ctx)
+	if _, ok := find[*answer](s, nil); !ok {
+		return nil
+	}
+	want := Bind(Of(ctx), call)
+	a, _ := find(s, func(a *answer) bool { return a.binding == want })
+	return a
+}
+
+// Judged returns the accepted tool as preflight's answer changes it for these arguments. An answer to a call
+// that was changed after it counts only if it raises: what was found to be dangerous does not become safe by
+// other bytes, another scope, server or definition. A call that must be recorded stays so.
+func Judged(ctx context.Context, call *middleware.Call, accepted *middleware.Tool) *middleware.Tool {
+	s := nearest(ctx)
+	if _, ok := find[*answer](s, nil); !ok {
+		return accepted
+	}
+	its := *call
+	its.Tool = accepted
+	tool := *accepted
+	if exactly := answerTo(ctx, &its); exactly != nil {
+		tool.Annotations = exactly.over(accepted.Annotations)
+	} else {
+		for ; s != nil; s = s.outer {
+			if a, ok := s.added.(*answer); ok && a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {
+				tool.Annotations = annotation.Raise(tool.Annotations, a.found)
+			}
+		}
+	}
+	if accepted.Annotations.AuditRequired == annotation.Yes {
+		tool.Annotations.AuditRequired = annotation.Yes
+	}
+	return &tool
+}

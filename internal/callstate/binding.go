@@ -1,0 +1,133 @@
+package callstate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Binding is what an answer about a call covers: server, tool, definition, scope and the exact bytes of the
+// arguments. An approval covers more; see [BindCall]. Names have their length before them and digests have one
+// length, so that no two lists of parts give the same text.
+type Binding [sha256.Size]byte
+
+// Bind returns the binding of a call. If the record of the call is read, the binding is computed once, and again
+// only after a change of the call.
+func Bind(s *State, call *middleware.Call) Binding {
+	if !s.HasRecord() {
+		return bind(call)
+	}
+	s.call.mu.Lock()
+	defer s.call.mu.Unlock()
+	f, tool := s.call.of(call.Arguments), call.Tool
+	if !f.bound || f.server != tool.Server || f.name != tool.Name() || f.scope != call.Scope || f.digest != tool.Digest {
+		f.server, f.name, f.scope, f.digest = tool.Server, tool.Name(), call.Scope, tool.Digest
+		f.binding, f.bound = bind(call), true
+	}
+	return f.binding
+}
+
+func bind(call *middleware.Call) Binding {
+	Observe("binding")
+	var array [1024]byte
+	text := append(array[:0], call.Tool.Digest[:]...)
+	for _, name := range [...]string{call.Tool.Server, call.Tool.Name(), call.Scope} {
+		text = binary.LittleEndian.AppendUint64(text, uint64(len(name)))
+		text = append(text, name...)
+	}
+	text = append(text, call.Arguments...) // last, so that its length is known
+	return sha256.Sum256(text)
+}
+
+// BindCall returns what an approval of the call is bound to: its binding and what it sends
+// beside the arguments. A call for which that cannot be computed has a zero binding.
+func BindCall(ctx context.Context, call *middleware.Call) Binding {
+	b := Bind(Of(ctx), call)
+	extra, err := Extra(call)
+	switch {
+	case err != nil:
+		return Binding{}
+	case extra == nil:
+		return b
+	}
+	return sha256.Sum256(append(b[:], extra...))
+}
+
+// Extra returns what the call sends beside its arguments as one JSON object in canonical
+// form, with the members _meta, inputResponses and requestState: nil for nothing. Members
+// of _meta that are the transport's are left out.
+func Extra(call *middleware.Call) (json.RawMessage, error) {
+	var extra struct {
+		Meta      map[string]any       `json:"_meta,omitempty"`
+		Responses mcp.InputResponseMap `json:"inputResponses,omitempty"`
+		State     string               `json:"requestState,omitempty"`
+	}
+	if HasMeta(call.Meta) {
+		extra.Meta = maps.Clone(call.Meta)
+		maps.DeleteFunc(extra.Meta, func(name string, _ any) bool { return transport(name) })
+	}
+	if call.Input != nil {
+		extra.Responses, extra.State = call.Input.Responses, call.Input.State
+	}
+	if extra.Meta == nil && len(extra.Responses) == 0 && extra.State == "" {
+		return nil, nil
+	}
+	raw, err := json.Marshal(extra)
+	if err == nil {
+		raw, err = canonical.Append(nil, raw)
+	}
+	if err != nil {
+		return nil, &extraError{err}
+	}
+	return raw, nil
+}
+
+// transport reports whether a member of _meta is about one request's transport, which no approval covers.
+func transport(name string) bool {
+	switch name {
+	case "progressToken", "traceparent", "tracestate", "baggage",
+		mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities, "io.modelcontextprotocol/logLevel":
+		return true
+	}
+	return false
+}
+
+// HasMeta reports whether there are members of _meta that are not the transport's.
+func HasMeta(meta mcp.Meta) bool {
+	for name := range meta {
+		if !transport(name) {
+			return true
+		}
+	}
+	return false
+}
+
+type extraError struct{ err error }
+
+func (e *extraError) Error() string {
+	return fmt.Sprintf("the call's _meta or input cannot be sent as JSON: %v", e.err)
+}
+
+func (e *extraError) Unwrap() error { return e.err }
+
+func (e *extraError) NotSent() bool { return true }
+
+func (e *extraError) Permanent() bool { return true }
+
+// WithMark returns a context that carries audit's mark: exactly this call is recorded, before it is made.
+func WithMark(ctx context.Context, call *middleware.Call) context.Context {
+	return Keep(ctx, Bind(Of(ctx), call))
+}
+
+// Marked reports whether exactly this call is recorded.
+func Marked(ctx context.Context, call *middleware.Call) bool {
+	recorded, ok := find[Binding](nearest(ctx), nil)
+	return ok && recorded == Bind(Of(ctx), call)
+}
