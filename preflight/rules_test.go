@@ -9,7 +9,6 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/fairlead-go/fairlead/preflight/probe"
 )
@@ -274,40 +273,6 @@ func TestArgumentsAreReadWithoutGuessing(t *testing.T) {
 	}
 }
 
-func TestNewPanicsOnWhatIsWrong(t *testing.T) {
-	t.Parallel()
-	rule := preflight.When("m", "get").Safe()
-	for name, tt := range map[string]struct {
-		f    func()
-		want string
-	}{
-		"a negative timeout":         {func() { preflight.New(preflight.Options{Timeout: -1}) }, "Options.Timeout"},
-		"a nil rule":                 {func() { preflight.New(preflight.Options{Rules: preflight.Rules{"a/b": nil}}) }, `Options.Rules["a/b"]`},
-		"no server":                  {func() { preflight.New(preflight.Options{Rules: preflight.Rules{"b": rule}}) }, `Options.Rules["b"]`},
-		"an empty server":            {func() { preflight.New(preflight.Options{Rules: preflight.Rules{"/b": rule}}) }, `Options.Rules["/b"]`},
-		"an empty tool":              {func() { preflight.New(preflight.Options{Rules: preflight.Rules{"a/": rule}}) }, `Options.Rules["a/"]`},
-		"a pattern":                  {func() { preflight.New(preflight.Options{Rules: preflight.Rules{"a/*": rule}}) }, `Options.Rules["a/*"]`},
-		"an argument without a name": {func() { preflight.When("", "get") }, "name"},
-		"no values":                  {func() { preflight.When("m") }, "no values"},
-		"a value of another type":    {func() { preflight.When("m", 1) }, "neither"},
-		"nil as a value":             {func() { preflight.When("m", "a").And("n", nil) }, "neither"},
-		"the zero Condition":         {func() { preflight.Condition{}.Safe() }, "zero Condition"},
-		"Strictest of nothing":       {func() { preflight.Strictest() }, "Strictest"},
-		"Strictest of nil":           {func() { preflight.Strictest(rule, nil) }, "Strictest"},
-		"Argument without a name":    {func() { preflight.Argument("", func(string) preflight.Verdict { return preflight.Verdict{} }) }, "Argument"},
-		"Argument without a probe":   {func() { preflight.Argument("sql", nil) }, "Argument"},
-	} {
-		func() {
-			defer func() {
-				if v, _ := recover().(string); !strings.HasPrefix(v, "preflight: ") || !strings.Contains(v, tt.want) {
-					t.Errorf("%s: %q", name, v)
-				}
-			}()
-			tt.f()
-		}()
-	}
-}
-
 // A rule that is made from another one leaves that as it was.
 func TestConditionsAreValues(t *testing.T) {
 	t.Parallel()
@@ -324,28 +289,6 @@ func TestConditionsAreValues(t *testing.T) {
 		j := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": tt.rule}})
 		judged(t.Context(), j, middleware.Call{Tool: act(t, annotation.Destructive(), true), Arguments: json.RawMessage(tt.arguments)}).check(t, tt.arguments, tt.want)
 	}
-}
-
-func TestConformance(t *testing.T) {
-	t.Parallel()
-	tool := act(t, annotation.Destructive(), true)
-	t.Run("nothing", func(t *testing.T) {
-		t.Parallel()
-		middlewaretest.Run(t, preflight.New(preflight.Options{}))
-	})
-	t.Run("rules", func(t *testing.T) {
-		t.Parallel()
-		rule := preflight.When("method", "get").Safe()
-		middlewaretest.Run(t, preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": rule}}), tool)
-	})
-	t.Run("an untrusted server", func(t *testing.T) {
-		t.Parallel()
-		middlewaretest.Run(t, preflight.New(preflight.Options{Resolver: &stateless{annotation.Write()}}), tool)
-	})
-	t.Run("a trusted server", func(t *testing.T) {
-		t.Parallel()
-		middlewaretest.Run(t, preflight.New(preflight.Options{Resolver: &stateless{annotation.Destructive()}, Trusted: everyone}), tool)
-	})
 }
 
 func TestZeroVerdictAsks(t *testing.T) {
