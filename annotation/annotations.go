@@ -116,6 +116,10 @@ type Annotations struct {
 	// Category is a free label for routing and search.
 	Category string
 
+	// Conditions state which calls are less than the hints state of the worst one. The class of the tool does not
+	// follow from them; see [Annotations.For].
+	Conditions []Condition
+
 	// Evidence names the source of each field. A field without evidence was set by the host in Go.
 	Evidence []Evidence
 }
@@ -168,7 +172,7 @@ const (
 // A field is one row of the table by which everything walks over the fields.
 type field struct {
 	name  Field
-	at    func(a *Annotations) any // a *Hint, *string, *[]string, *time.Duration or **float64
+	at    func(a *Annotations) any // a *Hint, *string, *[]string, *time.Duration, **float64 or *[]Condition
 	clear func(a *Annotations)
 	set   func(a, over *Annotations)       // take over's value, which is set
 	raise func(a, claim *Annotations) bool // move to the stricter side only; report whether it moved
@@ -204,6 +208,7 @@ var fields = [...]field{
 	hint(AuditRequired, Yes, func(a *Annotations) *Hint { return &a.AuditRequired }),
 	level(SecurityLevelHint, Public, []SecurityLevel{Public, Internal, Restricted}, func(a *Annotations) *string { return (*string)(&a.SecurityLevel) }),
 	label(Category, func(a *Annotations) *string { return &a.Category }),
+	conditionsField(),
 }
 
 // row is the row of a field of any type. stricter returns what a claim leads to, and whether that is stricter.
@@ -288,6 +293,12 @@ func (f *field) text(a *Annotations) string {
 		if *p != nil {
 			return strconv.FormatFloat(**p, 'g', -1, 64)
 		}
+	case *[]Condition:
+		all := make([]string, len(*p))
+		for i := range *p {
+			all[i] = (*p)[i].String()
+		}
+		return strings.Join(all, "; ")
 	}
 	return ""
 }
@@ -317,10 +328,17 @@ func (a Annotations) Validate() error {
 			if *p != nil && !(finite(**p) && **p >= 0) {
 				fault("%s: %v must be a finite number of at least 0", fields[i].name, **p)
 			}
+		case *[]Condition:
+			if err := validate(*p); err != nil {
+				fault("%s: %w", fields[i].name, err)
+			}
 		}
 	}
 	if a.ReadOnly == Yes && a.Destructive == Yes {
 		fault("%s and %s are both yes: a tool that changes nothing cannot destroy", ReadOnlyHint, DestructiveHint)
+	}
+	if worst := a.worst(); worst < a.Safety() {
+		fault("%s: they make a call %s, and the hints are those of a tool that is %s; the hints state the worst call", Conditions, worst, a.Safety())
 	}
 	if a.EstimatedDuration < 0 {
 		fault("%s: %v is negative", EstimatedDuration, a.EstimatedDuration)
@@ -342,6 +360,9 @@ func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 // yes and confirmation unless the layer repeats them, a later Destructive yes lifts a read-only yes, and a
 // later Destructive no lifts a confirmation that has no reason but the destructive yes beside it. So a
 // conflict can only come from within one layer.
+//
+// A layer that states one of the three takes away the conditions under it, as it outranks the hints from which they
+// came; what a server declares does so only if it changes the class.
 func Merge(layers ...Annotations) Annotations {
 	var out Annotations
 	for i := range layers {
@@ -351,6 +372,7 @@ func Merge(layers ...Annotations) Annotations {
 }
 
 func merge(a, over Annotations) Annotations {
+	before := a
 	if over.ReadOnly == Yes {
 		if over.Destructive == Unset {
 			a = a.Without(DestructiveHint)
@@ -375,6 +397,9 @@ func merge(a, over Annotations) Annotations {
 		evidence = stated(evidence, over.Evidence, f.name)
 	}
 	a.Evidence = evidence
+	if len(over.Conditions) == 0 && len(a.Conditions) > 0 && over.outranks(before, a) {
+		return a.Without(Conditions)
+	}
 	return a
 }
 
@@ -405,9 +430,11 @@ func (a Annotations) confirmationFollows() bool {
 // Raise applies an untrusted claim to a. Each field moves only to its stricter side: read-only and idempotent
 // to no; destructive, open-world, confirmation, secret and audit to yes; duration and rate down; cost,
 // complexity and security level up; freshness to volatile. Tags are added, title and category only fill a
-// gap, numbers are clamped. So no claim leads to a class below that of a.
+// gap, numbers are clamped. Conditions are added to others, or to a safe tool. So no claim leads to a class below that
+// of a. A stricter hint that changes the class, or is not a server's, takes a's conditions away.
 func Raise(a, claim Annotations) Annotations {
 	evidence := slices.Clone(a.Evidence)
+	a.settle()
 	raised := a
 	for i := range fields {
 		f := &fields[i]
@@ -421,6 +448,9 @@ func Raise(a, claim Annotations) Annotations {
 		evidence = stated(evidence, claim.Evidence, DestructiveHint)
 	}
 	raised.Evidence = evidence
+	if len(a.Conditions) > 0 && (claim.insists() || raised.Safety() != a.Safety()) {
+		return raised.Without(Conditions)
+	}
 	return raised
 }
 
@@ -486,6 +516,7 @@ const (
 	AuditRequired        Field = "auditRequired"
 	SecurityLevelHint    Field = "securityLevel"
 	Category             Field = "category"
+	Conditions           Field = "conditions"
 )
 
 // A Source is the origin of a statement.

@@ -127,6 +127,8 @@ func (a *Annotations) decode(name Field, raw json.RawMessage) (known bool, err e
 		if json.Unmarshal(raw, p) != nil {
 			err = fmt.Errorf("%.40s is no string", raw)
 		}
+	case *[]Condition:
+		*p, err = decodeConditions(raw)
 	case *[]string:
 		if json.Unmarshal(raw, p) != nil {
 			err = fmt.Errorf("%.40s is no list of strings", raw)

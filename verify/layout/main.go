@@ -27,10 +27,10 @@ import (
 
 // Limits.
 const (
-	mostNames     = 25
-	mostLines     = 1500
-	mostRootLines = 36_000
-	mostLinesEver = 61_000
+	mostNames     = 30
+	mostLines     = 2500
+	mostRootLines = 40_000
+	mostLinesEver = 70_000
 )
 
 // exceptions have more lines than mostLines, each for its reason.

@@ -1,0 +1,398 @@
+package annotation
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/strictjson"
+)
+
+// A Condition states what one argument makes of a call. The hints of a tool are those of its worst call; its
+// conditions state which calls are less. The class of a call is the strictest that its conditions give (see
+// [Annotations.Decide]), so a condition that was not applied only leaves the class too strict. Each class is Safe,
+// Moderate or Dangerous.
+//
+// There are four kinds, each with what it counts as worst:
+//
+//	an output file, an address, an amount   Absent safe, Other moderate: given at all, also null or empty
+//	a choice                                Values list safe, delete dangerous, Absent and Other the worst of them
+//	a switch                                Values true safe (a dry run), Absent and Other the class of the deed
+//	a text                                  Absent safe, Other dangerous, Language sql: judged by a probe
+type Condition struct {
+	// Argument is a JSON Pointer into the arguments, such as "/filename". A step "*" stands for every element of a
+	// list. A place that is not there, or below one that is not there, is absent.
+	Argument string `json:"argument"`
+	// Absent is the class of a call without the argument. Null is not absent.
+	Absent Safety `json:"absent"`
+	// Values are the values of a choice or a switch with their classes; nil for an argument that has power if it is
+	// given at all.
+	Values []Outcome `json:"values,omitempty"`
+	// Language is that of the argument's text, if a probe has to judge it: "sql", "shell", "javascript". Without such
+	// a probe the text counts as Other.
+	Language string `json:"language,omitempty"`
+	// Other is the class of every other value: an unknown one, one of another type, null.
+	Other Safety `json:"other"`
+	// Effect states what the argument does, for people: "writes a file", "chooses the deed".
+	Effect string `json:"effect,omitempty"`
+	// Word is the word by which the argument was found to have the effect.
+	Word string `json:"word,omitempty"`
+}
+
+// An Outcome is one value of an argument with the class that it leads to.
+type Outcome struct {
+	Value any    `json:"value"` // a string or a bool
+	Class Safety `json:"class"`
+	Word  string `json:"word,omitempty"` // the word of the value that decided
+}
+
+// Worst returns the strictest class that the condition can give.
+func (c *Condition) Worst() Safety {
+	worst := min(c.Absent, c.Other)
+	for _, o := range c.Values {
+		worst = min(worst, o.Class)
+	}
+	return worst
+}
+
+// Name returns the argument as people write it: "filename", "steps[].action".
+func (c *Condition) Name() string {
+	var name strings.Builder
+	for step := range strings.SplitSeq(strings.TrimPrefix(c.Argument, "/"), "/") {
+		switch {
+		case step == "*":
+			name.WriteString("[]")
+			continue
+		case name.Len() > 0:
+			name.WriteByte('.')
+		}
+		name.WriteString(unescape.Replace(step))
+	}
+	return name.String()
+}
+
+// unescape and escape are those of RFC 6901.
+var (
+	unescape = strings.NewReplacer("~1", "/", "~0", "~")
+	escape   = strings.NewReplacer("~", "~0", "/", "~1")
+)
+
+// Pointer returns the [Condition].Argument of the named members, each in the one before. It reports false for a name
+// that cannot be told from the step for every element.
+func Pointer(names ...string) (pointer string, ok bool) {
+	for _, name := range names {
+		pointer += "/" + escape.Replace(name)
+		if name == "*" {
+			return "", false
+		}
+	}
+	return pointer, pointer != ""
+}
+
+// String returns a phrase such as `by action: "list", "get" safe, "delete" dangerous, otherwise dangerous`.
+func (c Condition) String() string {
+	because := ""
+	if c.Effect != "" {
+		because = " (" + c.Effect + ")"
+	}
+	switch {
+	case c.Language != "":
+		return fmt.Sprintf("by the %s in %s%s: judged by its text, unjudged %s", c.Language, c.Name(), because, c.Other)
+	case len(c.Values) == 0:
+		return fmt.Sprintf("%s if %s is given%s, otherwise %s", c.Other, c.Name(), because, c.Absent)
+	}
+	var said []string
+	for _, class := range []Safety{Safe, Moderate, Dangerous} {
+		var values []string
+		for _, o := range c.Values {
+			if o.Class == class {
+				values = append(values, quoted(o.Value))
+			}
+		}
+		if len(values) > 0 {
+			said = append(said, strings.Join(values, ", ")+" "+class.String())
+		}
+	}
+	s := fmt.Sprintf("by %s%s: %s, otherwise %s", c.Name(), because, strings.Join(said, "; "), c.Other)
+	if c.Absent != c.Other {
+		s += ", absent " + c.Absent.String()
+	}
+	return s
+}
+
+func quoted(value any) string {
+	if text, ok := value.(string); ok {
+		return strconv.Quote(text)
+	}
+	return fmt.Sprint(value)
+}
+
+// Limits on conditions from outside.
+const (
+	maxConditions = 64
+	maxOutcomes   = 512
+	maxArgument   = 512
+)
+
+func (c *Condition) validate() error {
+	switch {
+	case !strings.HasPrefix(c.Argument, "/") || len(c.Argument) == 1 || len(c.Argument) > maxArgument:
+		return fmt.Errorf("%.40q is no pointer to an argument, such as /action", c.Argument)
+	case !c.Absent.known() || !c.Other.known():
+		return fmt.Errorf("%s: the classes of an absent and of another value are %v and %v, and have to be safe, moderate or dangerous",
+			c.Argument, c.Absent, c.Other)
+	case len(c.Values) > maxOutcomes:
+		return fmt.Errorf("%s: %d values are more than %d", c.Argument, len(c.Values), maxOutcomes)
+	}
+	for i, o := range c.Values {
+		_, text := o.Value.(string)
+		_, truth := o.Value.(bool)
+		switch {
+		case !text && !truth:
+			return fmt.Errorf("%s: value number %d is neither a text nor a bool", c.Argument, i+1)
+		case !o.Class.known():
+			return fmt.Errorf("%s: the class of value number %d is none of safe, moderate, dangerous", c.Argument, i+1)
+		}
+	}
+	return nil
+}
+
+func (s Safety) known() bool { return Unknown < s && s <= Safe }
+
+func validate(conditions []Condition) error {
+	if len(conditions) > maxConditions {
+		return fmt.Errorf("%d conditions are more than %d", len(conditions), maxConditions)
+	}
+	var errs []error
+	for i := range conditions {
+		errs = append(errs, conditions[i].validate())
+	}
+	return errors.Join(errs...)
+}
+
+func decodeConditions(raw json.RawMessage) (all []Condition, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields() // a condition of which a part is not understood would be a weaker one
+	if err := d.Decode(&all); err != nil {
+		return nil, fmt.Errorf("%.40s is no list of conditions", raw)
+	}
+	return all, validate(all)
+}
+
+// A Judge reads the text of an argument and returns the class of a call with it and, for people, the word that decided.
+// It returns Unknown for a language or a text that it cannot read.
+type Judge func(language, text string) (class Safety, why string)
+
+// A Decision is what the conditions of a tool make of one call.
+type Decision struct {
+	Class Safety
+	// Condition is the one that decided, nil if the tool has none that account for its class.
+	Condition *Condition
+	// Why states what of the argument decided: `action is "delete"`, "filename is not given".
+	Why string
+}
+
+// Decide returns the class of a call with these arguments: the strictest that a condition gives. It is that of the
+// tool if the tool has no conditions, or if its hints are stricter than every condition, as they are after somebody
+// has raised them for another reason. A nil judge judges no text.
+//
+// Arguments that are not one JSON object, a name that is given twice and one in another case count as the worst.
+func (a Annotations) Decide(arguments json.RawMessage, judge Judge) Decision {
+	class := a.Safety()
+	if len(a.Conditions) == 0 || a.worst() > class {
+		return Decision{Class: class}
+	}
+	if len(bytes.TrimSpace(arguments)) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	d := Decision{Class: Safe}
+	for i := range a.Conditions {
+		c := &a.Conditions[i]
+		found, why := c.at(arguments, strings.Split(c.Argument, "/")[1:], judge)
+		if d.Condition == nil || found < d.Class {
+			d = Decision{found, c, why}
+		}
+	}
+	return d
+}
+
+// at returns the class of a value for the steps that are left of the pointer.
+func (c *Condition) at(value json.RawMessage, steps []string, judge Judge) (Safety, string) {
+	switch {
+	case len(steps) == 0:
+		return c.of(value, judge)
+	case steps[0] == "*":
+		return c.each(value, steps[1:], judge)
+	}
+	members, ok := strictjson.Members(value)
+	if !ok {
+		return min(c.Other, c.Absent), c.Name() + " cannot be read"
+	}
+	name := unescape.Replace(steps[0])
+	found, similar := json.RawMessage(nil), 0
+	for _, m := range members {
+		if strings.EqualFold(m.Name, name) { // servers in Go do not tell case apart
+			similar++
+		}
+		if m.Name == name {
+			found = m.Value
+		}
+	}
+	switch {
+	case similar == 0:
+		return c.Absent, c.Name() + " is not given"
+	case similar > 1 || found == nil:
+		return min(c.Other, c.Absent), c.Name() + " is given twice or in another case"
+	}
+	return c.at(found, steps[1:], judge)
+}
+
+// each returns the strictest class of the elements of a list.
+func (c *Condition) each(list json.RawMessage, steps []string, judge Judge) (Safety, string) {
+	var elements []json.RawMessage
+	if json.Unmarshal(list, &elements) != nil || elements == nil {
+		return min(c.Other, c.Absent), c.Name() + " is no list"
+	}
+	class, why := c.Absent, c.Name()+" is empty"
+	for i, element := range elements {
+		if found, because := c.at(element, steps, judge); i == 0 || found < class {
+			class, why = found, because
+		}
+	}
+	return class, why
+}
+
+// of returns the class of the argument's value.
+func (c *Condition) of(raw json.RawMessage, judge Judge) (Safety, string) {
+	var value any
+	if json.Unmarshal(raw, &value) != nil {
+		return c.Other, c.Name() + " cannot be read"
+	}
+	for _, o := range c.Values {
+		if o.Value == value {
+			return o.Class, fmt.Sprintf("%s is %.80s", c.Name(), quoted(value))
+		}
+	}
+	text, isText := value.(string)
+	switch {
+	case len(c.Values) > 0:
+		return c.Other, fmt.Sprintf("%s is none of the values that are known", c.Name())
+	case c.Language == "":
+		return c.Other, c.Name() + " is given"
+	case isText && judge != nil:
+		if class, why := judge(c.Language, text); class != Unknown {
+			return class, strings.TrimSuffix(c.Name()+": "+why, ": ")
+		}
+	}
+	return c.Other, fmt.Sprintf("the %s in %s is not judged", c.Language, c.Name())
+}
+
+// For returns what is known about a call with these arguments, and the decision. The class is that of
+// [Annotations.Decide]; a call of another class than the tool's has the hints of that class, with the evidence of the
+// conditions. The result has no conditions, since they have been applied.
+func (a Annotations) For(arguments json.RawMessage, judge Judge) (Annotations, Decision) {
+	d := a.Decide(arguments, judge)
+	out := a.Without(Conditions)
+	if d.Condition == nil || d.Class == a.Safety() {
+		return out, d
+	}
+	out = out.Without(ReadOnlyHint, DestructiveHint, RequiresConfirmation)
+	because := Evidence{Source: a.SourceOf(Conditions), Strength: Strong, Word: d.Condition.Word, Place: "by the arguments: " + d.Why}
+	if e, ok := a.EvidenceOf(Conditions); ok {
+		because.By, because.Rule = e.By, e.Rule
+	}
+	return hintsOf(d.Class, because).over(out), d
+}
+
+// over lays hints over annotations that have none.
+func (a Annotations) over(under Annotations) Annotations {
+	under.ReadOnly, under.Destructive, under.RequiresConfirmation = a.ReadOnly, a.Destructive, a.RequiresConfirmation
+	under.Evidence = append(slices.Clone(a.Evidence), under.Evidence...)
+	return under
+}
+
+// hintsOf returns hints whose class is the given one, none for Unknown.
+func hintsOf(class Safety, because Evidence) (a Annotations) {
+	switch class {
+	case Safe:
+		a.ReadOnly = Yes
+	case Moderate:
+		a.ReadOnly, a.Destructive = No, No
+	case Dangerous:
+		a.ReadOnly, a.Destructive = No, Yes
+	}
+	for i := range fields {
+		if v := fields[i].text(&a); v != "" {
+			because.Field, because.Value = fields[i].name, v
+			a.Evidence = append(a.Evidence, because)
+		}
+	}
+	return a
+}
+
+// conditionsField is the row of the conditions. Without evidence, what sets them is the host.
+func conditionsField() field {
+	f := row(Conditions, func(a *Annotations) *[]Condition { return &a.Conditions },
+		func(have, _ []Condition) ([]Condition, bool) { return have, false })
+	f.raise = func(a, claim *Annotations) bool { return a.claimed(claim) }
+	return f
+}
+
+// worst returns the strictest class that a condition gives, Safe without one.
+func (a Annotations) worst() Safety {
+	worst := Safe
+	for i := range a.Conditions {
+		worst = min(worst, a.Conditions[i].Worst())
+	}
+	return worst
+}
+
+// claimed adds the conditions of an untrusted claim where they can only raise: to a tool with conditions that account
+// for its class, since the strictest counts, and to one that is Safe, whose hints become those of the worst call.
+func (a *Annotations) claimed(claim *Annotations) bool {
+	class := a.Safety()
+	if len(claim.Conditions) == 0 || a.worst() > class || validate(claim.Conditions) != nil {
+		return false
+	}
+	a.Conditions = append(slices.Clone(a.Conditions), claim.Conditions...)
+	a.settle()
+	return true
+}
+
+// settle makes the hints those of the worst call if a condition is stricter.
+func (a *Annotations) settle() {
+	if worst := a.worst(); worst < a.Safety() {
+		a.ReadOnly, a.Destructive = No, HintOf(worst < Moderate)
+	}
+}
+
+// outranks reports whether a layer takes away the conditions that are under it: one that states a deciding hint. What
+// a server declares of its worst call does not, unless it leads to another class than before.
+func (a Annotations) outranks(under, merged Annotations) bool {
+	for _, f := range []Field{ReadOnlyHint, DestructiveHint, RequiresConfirmation} {
+		if a.textOf(f) == "" {
+			continue
+		}
+		if a.SourceOf(f) != Declared || under.Safety() != merged.Safety() {
+			return true
+		}
+	}
+	return false
+}
+
+// insists reports whether a claim that can only raise states a strict hint by somebody else than the server: it is
+// about each call.
+func (a Annotations) insists() bool {
+	strict := func(f Field, h, strict Hint) bool { return h == strict && a.SourceOf(f) != Declared }
+	return strict(ReadOnlyHint, a.ReadOnly, No) || strict(DestructiveHint, a.Destructive, Yes) ||
+		strict(RequiresConfirmation, a.RequiresConfirmation, Yes)
+}
+
+func (a Annotations) textOf(name Field) string {
+	i := slices.IndexFunc(fields[:], func(f field) bool { return f.name == name })
+	return fields[i].text(&a)
+}

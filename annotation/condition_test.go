@@ -1,0 +1,285 @@
+package annotation_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+const (
+	safe      = annotation.Safe
+	moderate  = annotation.Moderate
+	dangerous = annotation.Dangerous
+	unknown   = annotation.Unknown
+)
+
+var (
+	output = annotation.Condition{Argument: "/filename", Absent: safe, Other: moderate, Effect: "writes a file", Word: "filename"}
+	action = annotation.Condition{
+		Argument: "/action", Absent: dangerous, Other: dangerous, Effect: "chooses the deed", Word: "action",
+		Values: []annotation.Outcome{{"list", safe, "list"}, {"add", moderate, "add"}, {"purge", dangerous, "purge"}},
+	}
+	dryRun = annotation.Condition{Argument: "/dry_run", Absent: dangerous, Other: dangerous, Values: []annotation.Outcome{{true, safe, "dry"}}}
+	query  = annotation.Condition{Argument: "/sql", Absent: safe, Other: dangerous, Language: "sql"}
+	steps  = annotation.Condition{
+		Argument: "/steps/*/op", Absent: dangerous, Other: dangerous, Values: []annotation.Outcome{{"get", safe, "get"}},
+	}
+)
+
+// with returns inferred annotations of a class with conditions.
+func with(class annotation.Safety, conditions ...annotation.Condition) annotation.Annotations {
+	a := annotation.Annotations{Conditions: conditions}
+	switch class {
+	case safe:
+		a.ReadOnly = yes
+	case moderate:
+		a.ReadOnly, a.Destructive = no, no
+	case dangerous:
+		a.ReadOnly, a.Destructive = no, yes
+	}
+	return a.Attribute(annotation.Inferred, "")
+}
+
+func reading(language, text string) (annotation.Safety, string) {
+	if language == "sql" && strings.HasPrefix(text, "SELECT") {
+		return safe, "it selects"
+	}
+	return unknown, ""
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		tool      annotation.Annotations
+		arguments string
+		want      annotation.Safety
+		why       string
+	}{
+		{"no condition", with(dangerous), `{}`, dangerous, ""},
+		{"absent", with(moderate, output), `{}`, safe, "filename is not given"},
+		{"no arguments", with(moderate, output), ``, safe, "filename is not given"},
+		{"given", with(moderate, output), `{"filename":"a"}`, moderate, "filename is given"},
+		{"null", with(moderate, output), `{"filename":null}`, moderate, "filename is given"},
+		{"empty", with(moderate, output), `{"filename":""}`, moderate, "filename is given"},
+		{"another type", with(moderate, output), `{"filename":[]}`, moderate, "filename is given"},
+		{"another case", with(moderate, output), `{"fileName":"a"}`, moderate, "filename is given twice or in another case"},
+		{"twice", with(moderate, output), `{"filename":"a","filename":"b"}`, moderate, "filename is given twice or in another case"},
+		{"no object", with(moderate, output), `[]`, moderate, "filename cannot be read"},
+		{"no JSON", with(moderate, output), `{"filename"`, moderate, "filename cannot be read"},
+
+		{"a mild choice", with(dangerous, action), `{"action":"list"}`, safe, `action is "list"`},
+		{"a middle choice", with(dangerous, action), `{"action":"add"}`, moderate, `action is "add"`},
+		{"a grave choice", with(dangerous, action), `{"action":"purge"}`, dangerous, `action is "purge"`},
+		{"a missing choice", with(dangerous, action), `{}`, dangerous, "action is not given"},
+		{"an unknown choice", with(dangerous, action), `{"action":"LIST"}`, dangerous, "action is none of the values that are known"},
+		{"a choice of another type", with(dangerous, action), `{"action":["list"]}`, dangerous, "action is none of the values that are known"},
+
+		{"a switch on", with(dangerous, dryRun), `{"dry_run":true}`, safe, "dry_run is true"},
+		{"a switch off", with(dangerous, dryRun), `{"dry_run":false}`, dangerous, "dry_run is none of the values that are known"},
+		{"a switch as text", with(dangerous, dryRun), `{"dry_run":"true"}`, dangerous, "dry_run is none of the values that are known"},
+		{"a switch missing", with(dangerous, dryRun), `{}`, dangerous, "dry_run is not given"},
+
+		{"a text that is judged", with(dangerous, query), `{"sql":"SELECT 1"}`, safe, "sql: it selects"},
+		{"a text that is not understood", with(dangerous, query), `{"sql":"COMMIT; DROP TABLE x"}`, dangerous, "the sql in sql is not judged"},
+		{"no text", with(dangerous, query), `{"sql":7}`, dangerous, "the sql in sql is not judged"},
+
+		{"each element", with(dangerous, steps), `{"steps":[{"op":"get"},{"op":"get"}]}`, safe, `steps[].op is "get"`},
+		{"one element", with(dangerous, steps), `{"steps":[{"op":"get"},{"op":"cut"}]}`, dangerous, "steps[].op is none of the values that are known"},
+		{"no list", with(dangerous, steps), `{"steps":{"op":"get"}}`, dangerous, "steps[].op is no list"},
+		{"a null list", with(dangerous, steps), `{"steps":null}`, dangerous, "steps[].op is no list"},
+		{"no elements", with(dangerous, steps), `{"steps":[]}`, dangerous, "steps[].op is empty"},
+
+		{"the strictest counts", with(dangerous, action, output), `{"action":"list","filename":"a"}`, moderate, "filename is given"},
+		{"both mild", with(dangerous, action, output), `{"action":"list"}`, safe, `action is "list"`},
+		{"hints that the conditions do not account for", with(dangerous, output), `{}`, dangerous, ""},
+		{"nothing known", with(unknown, output), `{}`, unknown, ""},
+	} {
+		got := c.tool.Decide(json.RawMessage(c.arguments), reading)
+		if got.Class != c.want || got.Why != c.why || (got.Condition != nil) != (c.why != "") {
+			t.Errorf("%s: got %v, %q, want %v, %q", c.name, got.Class, got.Why, c.want, c.why)
+		}
+		a, _ := c.tool.For(json.RawMessage(c.arguments), reading)
+		if a.Safety() != c.want || len(a.Conditions) > 0 {
+			t.Errorf("%s: the call is %s, want %v and no conditions", c.name, a.Summary(), c.want)
+		}
+		if e, ok := a.EvidenceOf(annotation.ReadOnlyHint); c.want != c.tool.Safety() && (!ok || e.Source != annotation.Inferred || !strings.Contains(e.Place, c.why)) {
+			t.Errorf("%s: the evidence is %v", c.name, a.Evidence)
+		}
+	}
+	if got := with(dangerous, query).Decide(json.RawMessage(`{"sql":"SELECT 1"}`), nil).Class; got != dangerous {
+		t.Errorf("without a judge: got %v", got)
+	}
+}
+
+// Whatever the arguments are, a call is never stricter than the tool, and with every condition at its worst it is as strict.
+func TestDecideStaysBelowTheWorstCase(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		tool := with(dangerous, action, output, query)
+		value := rapid.SampledFrom([]string{`null`, `""`, `"list"`, `"purge"`, `true`, `[]`, `{}`, `7`, `"SELECT"`})
+		members := make(map[string]json.RawMessage)
+		for _, name := range []string{"action", "Action", "filename", "sql", "SQL", "other"} {
+			if rapid.Bool().Draw(t, name) {
+				members[name] = json.RawMessage(value.Draw(t, name+" value"))
+			}
+		}
+		arguments, _ := json.Marshal(members)
+		got := tool.Decide(arguments, reading)
+		listed := string(members["action"]) == `"list"` && members["Action"] == nil
+		if got.Class < dangerous || got.Class > dangerous && !listed && string(members["action"]) != `"add"` {
+			t.Fatalf("%s: %v, %s", arguments, got.Class, got.Why)
+		}
+	})
+}
+
+func TestConditionsUnderOtherLayers(t *testing.T) {
+	t.Parallel()
+	inferred := with(dangerous, action)
+	said := func(a annotation.Annotations, by annotation.Source) annotation.Annotations {
+		return a.Attribute(by, "x")
+	}
+	mine := annotation.Condition{Argument: "/mine", Absent: safe, Other: dangerous}
+	for _, c := range []struct {
+		name string
+		got  annotation.Annotations
+		want []annotation.Condition
+	}{
+		{"a title", annotation.Merge(inferred, annotation.Annotations{Title: "T"}), []annotation.Condition{action}},
+		{"the host calls it destructive", annotation.Merge(inferred, annotation.Destructive()), nil},
+		{"the host calls it read-only", annotation.Merge(inferred, annotation.ReadOnly()), nil},
+		{"a host's rule", annotation.Merge(inferred, said(annotation.Annotations{RequiresConfirmation: yes}, annotation.Rule)), nil},
+		{"the host's own conditions", annotation.Merge(inferred, annotation.Annotations{Destructive: yes, Conditions: []annotation.Condition{mine}}), []annotation.Condition{mine}},
+		{"a trusted server repeats the worst case", annotation.Merge(inferred, said(annotation.Destructive(), annotation.Declared)), []annotation.Condition{action}},
+		{"a trusted server calls it read-only", annotation.Merge(inferred, said(annotation.ReadOnly(), annotation.Declared)), nil},
+
+		{"an untrusted claim repeats the worst case", annotation.Raise(inferred, said(annotation.Destructive(), annotation.Declared)), []annotation.Condition{action}},
+		{"an untrusted claim is milder", annotation.Raise(inferred, said(annotation.ReadOnly(), annotation.Declared)), []annotation.Condition{action}},
+		{"the host raises", annotation.Raise(inferred, annotation.Annotations{RequiresConfirmation: yes}), nil},
+		{"the host raises what is raised", annotation.Raise(inferred, annotation.Destructive()), nil},
+		{"a claim's condition beside others", annotation.Raise(inferred, said(annotation.Annotations{Conditions: []annotation.Condition{mine}}, annotation.Declared)), []annotation.Condition{action, mine}},
+		{"a claim's condition alone", annotation.Raise(with(dangerous), said(annotation.Annotations{Conditions: []annotation.Condition{mine}}, annotation.Declared)), nil},
+		{"a claim's condition of a read", annotation.Raise(with(safe), said(annotation.Annotations{Conditions: []annotation.Condition{mine}}, annotation.Declared)), []annotation.Condition{mine}},
+		{"taken away", inferred.Without(annotation.Conditions), nil},
+	} {
+		if d := cmp.Diff(c.want, c.got.Conditions); d != "" {
+			t.Errorf("%s: %s", c.name, d)
+		}
+		if _, ok := c.got.EvidenceOf(annotation.Conditions); len(c.want) == 0 && ok {
+			t.Errorf("%s: evidence is left: %v", c.name, c.got.Evidence)
+		}
+	}
+	raised := annotation.Raise(with(moderate, output), said(annotation.Destructive(), annotation.Declared))
+	if got := raised.Decide(nil, nil).Class; got != dangerous {
+		t.Errorf("a claim above the conditions: got %v", got)
+	}
+	read := annotation.Raise(with(safe), said(annotation.Annotations{Conditions: []annotation.Condition{output}}, annotation.Declared))
+	if read.Safety() != moderate || read.Decide(nil, nil).Class != safe {
+		t.Errorf("a claim's condition of a read: %s", read.Summary())
+	}
+}
+
+// Raising by any claim lowers no call.
+func TestRaisedConditionsLowerNoCall(t *testing.T) {
+	t.Parallel()
+	any := []annotation.Condition{output, action, dryRun, query, steps}
+	rapid.Check(t, func(t *rapid.T) {
+		some := func(name string) []annotation.Condition {
+			return slices.Clone(rapid.SliceOfN(rapid.SampledFrom(any), 0, 2).Draw(t, name))
+		}
+		a, claim := drawn(t, "tool", annotation.Inferred), drawn(t, "claim", annotation.Declared)
+		a.Conditions, claim.Conditions = some("conditions"), some("claimed")
+		arguments := json.RawMessage(rapid.SampledFrom([]string{
+			`{}`, `{"filename":"a"}`, `{"action":"list"}`, `{"action":"list","dry_run":true}`, `{"steps":[{"op":"get"}],"action":"add"}`,
+		}).Draw(t, "arguments"))
+		before, after := a.Decide(arguments, reading).Class, annotation.Raise(a, claim).Decide(arguments, reading).Class
+		if strictness(after) < strictness(before) {
+			t.Fatalf("%s: %v, and with %s it is %v", a.Summary(), before, claim.Summary(), after)
+		}
+	})
+}
+
+func TestConditionsTravel(t *testing.T) {
+	t.Parallel()
+	want := with(dangerous, output, action, dryRun, query, steps)
+	want.Evidence = nil
+	raw, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got annotation.Annotations
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	for _, bad := range []string{
+		`{"conditions":[{"argument":"x","absent":"safe","other":"safe"}]}`,
+		`{"conditions":[{"argument":"/x","absent":"harmless","other":"safe"}]}`,
+		`{"conditions":[{"argument":"/x","absent":"safe","other":"safe","unless":"y"}]}`,
+		`{"conditions":[{"argument":"/x","absent":"safe","other":"safe","values":[{"value":1,"class":"safe"}]}]}`,
+		`{"conditions":{}}`,
+	} {
+		a, err := annotation.Parse([]byte(bad))
+		if err == nil || len(a.Conditions) > 0 {
+			t.Errorf("%s: %v, %v", bad, a.Conditions, err)
+		}
+	}
+}
+
+func TestConditionsAreValidated(t *testing.T) {
+	t.Parallel()
+	many := make([]annotation.Condition, 65)
+	for i := range many {
+		many[i] = output
+	}
+	for _, c := range []struct {
+		bad  []annotation.Condition
+		want string
+	}{
+		{[]annotation.Condition{{Argument: "x"}}, `conditions: "x" is no pointer`},
+		{[]annotation.Condition{{Argument: "/x", Other: 9}}, "conditions: /x: the classes of an absent and of another value are unknown and unknown"},
+		{[]annotation.Condition{{Argument: "/x", Absent: safe, Other: safe, Values: []annotation.Outcome{{Value: 1.0}}}}, "value number 1 is neither"},
+		{[]annotation.Condition{{Argument: "/x", Absent: safe, Other: safe, Values: []annotation.Outcome{{Value: "y"}}}}, "the class of value number 1"},
+		{[]annotation.Condition{action}, "they make a call dangerous, and the hints are those of a tool that is safe"},
+		{many, "65 conditions are more than 64"},
+	} {
+		if err := (annotation.Annotations{ReadOnly: yes, Conditions: c.bad}).Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+	if err := with(dangerous, output, action, dryRun, query, steps).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConditionText(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		condition annotation.Condition
+		want      string
+	}{
+		{output, "moderate if filename is given (writes a file), otherwise safe"},
+		{action, `by action (chooses the deed): "list" safe; "add" moderate; "purge" dangerous, otherwise dangerous`},
+		{dryRun, "by dry_run: true safe, otherwise dangerous"},
+		{query, "by the sql in sql: judged by its text, unjudged dangerous"},
+		{annotation.Condition{Argument: "/a~1b/*", Absent: safe, Other: dangerous, Values: []annotation.Outcome{{true, safe, ""}}},
+			"by a/b[]: true safe, otherwise dangerous, absent safe"},
+	} {
+		if got := c.condition.String(); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+	if p, ok := annotation.Pointer("a/b", "~"); p != "/a~1b/~0" || !ok {
+		t.Errorf("got %s, %v", p, ok)
+	}
+	if _, ok := annotation.Pointer("*"); ok {
+		t.Error("a member called * cannot be told from every element")
+	}
+}
