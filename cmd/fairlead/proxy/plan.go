@@ -1,0 +1,249 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/budget"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
+	"github.com/fairlead-go/fairlead/doubt"
+	"github.com/fairlead-go/fairlead/flow"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/timeout"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A plan is the chain that a policy makes.
+type plan struct {
+	proxy    *Proxy
+	policy   *policy.Policy
+	standard chain.Standard
+	will     func(*middleware.Tool) string // as the chain describes itself
+}
+
+const (
+	// answerTime is how long a person has.
+	answerTime = 15 * time.Minute
+	// patience is how long a call waits for a person if Options.Waits names a place. Many clients give up
+	// a request after a minute, which ends its question too.
+	patience = 45 * time.Second
+	// slowList is how long a server may take to list its tools.
+	slowList = time.Minute
+)
+
+func (p *Proxy) newPlan(now *policy.Policy) *plan {
+	log := p.o.Logger
+	judge := preflight.New(preflight.Options{Rules: now.Arguments, Logger: log})
+	ask := now.Approvals
+	ask.Timeout = cmp.Or(ask.Timeout, answerTime)
+	ask.Logger = log
+	ask.Waiting = func(ctx context.Context, waited time.Duration) {
+		if w, ok := ctx.Value(waitingKey{}).(waiter); ok {
+			w.report(waited)
+		}
+	}
+	ask.Patience = func(ctx context.Context) (time.Duration, string) {
+		where := p.o.Waits(ctx)
+		if w, _ := ctx.Value(waitingKey{}).(waiter); w.detaches || where == "" {
+			return 0, ""
+		}
+		return cmp.Or(now.Patience, patience), where
+	}
+	limits, retries := now.Limits, now.Retry
+	limits.Logger, retries.Logger = log, log
+	limits.OneQuota = true // a client more is not a call more for the server
+	remember := cache.Options{Store: p.store, Lifetime: now.Lifetime, Logger: log}
+	p.store.Forget("*", "*") // another policy may have cached it for longer
+	if p.o.Share != nil {
+		p.o.Share(&remember, &limits, &ask)
+	}
+	std := chain.Standard{
+		Preflight: chain.New(judge, now.Raise).Then,
+		Flow:      flow.New(flow.Options{Tracker: p.tracker, Trusted: now.TrustsResults, Off: now.FlowOff}),
+		Doubt:     doubt.New(doubt.Options{Ledger: p.o.Doubt, Trusted: func(server string) bool { return p.trusts(now, server) }, Logger: log}),
+		Confirm:   hitl.New(now.Confirmer(p.o.Confirm), ask),
+		Retry:     retry.New(retries),
+		RateLimit: ratelimit.New(limits),
+		Timeout:   timeout.New(now.Timeout),
+		Cache:     cache.New(remember),
+	}
+	if now.Budget != nil {
+		spend := *now.Budget
+		spend.Logger = log
+		std.Budget = budget.New(spend)
+	}
+	if now.OutputLimit > 0 {
+		std.Output = output.New(output.Options{Limit: now.OutputLimit, Logger: log})
+	}
+	if t := p.o.Telemetry; t != nil {
+		std.Telemetry, std.PerAttempt = t.Call, []middleware.Middleware{t.Attempt}
+	}
+	if p.trail != nil {
+		std.Audit = p.trail
+	}
+	made := &plan{proxy: p, policy: now, standard: std}
+	made.will = std.Describe().Will
+	if p.o.Observe {
+		made.standard.Observe = made.would
+	}
+	return made
+}
+
+// would is what is done with the calls of a tool.
+func (p *plan) would(tool *middleware.Tool) string {
+	words := strings.Split(p.will(p.policy.Raised(tool)), " · ")
+	if v, _ := p.policy.Decide(tool.Server, tool.Name(), tool.Safety()); v == policy.Allow && words[0] == "ask first" {
+		words[0] = "run, by the policy"
+	}
+	return strings.Join(words, " · ")
+}
+
+func (p *Proxy) trusts(now *policy.Policy, server string) bool {
+	return p.o.Trust || slices.Contains(now.Trust, server)
+}
+
+// newSet is an empty catalogue with the chain in front of it, for a caller.
+func (p *plan) newSet(caller access.Caller) (*set, error) {
+	o := p.proxy.o
+	c := catalog.New(catalog.Options{Timeout: slowList, Permission: p.permission, Lock: o.Lock, Logger: o.Logger})
+	for _, s := range o.Servers {
+		if p.proxy.trusts(p.policy, s.Name) {
+			c.Trust(s.Name)
+		}
+	}
+	err := p.policy.Apply(c)
+	s := &set{viewer: c, plan: p, catalog: c, added: make(map[*server]bool), last: make(map[*server]*listing)}
+	if err == nil && o.Scopes != nil {
+		s.viewer, err = c.View(o.Scopes...)
+	} else if err == nil && p.policy.Scopes != nil {
+		s.viewer, err = c.View(p.policy.Scopes...)
+	}
+	if err == nil && caller.Limited {
+		s.granted, err = c.View(granted(c, caller)...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.caller = p.standard.Then(s)
+	return s, nil
+}
+
+// granted are the scopes of a caller; words of a token that are none, such as "openid", grant nothing.
+func granted(c *catalog.Catalog, caller access.Caller) (all []catalog.Scope) {
+	for _, word := range caller.Scopes {
+		s := catalog.Scope{Permission: word}
+		if _, err := c.View(s); err == nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// covers reports whether the scopes of the caller's token cover a tool.
+func (s *set) covers(t *middleware.Tool) bool {
+	if s.granted == nil {
+		return true
+	}
+	_, ok := s.granted.Lookup(t.Server, t.Name())
+	return ok
+}
+
+func (p *plan) scoped() bool { return p.proxy.o.Scopes != nil || p.policy.Scopes != nil }
+
+// permission is what a caller of a tool needs: by the policy, or by the tool's class.
+func (p *plan) permission(t *middleware.Tool) string {
+	if needs := p.policy.Needs(t); needs != "" {
+		return needs
+	}
+	byClass := map[annotation.Safety]string{annotation.Safe: ".read", annotation.Moderate: ".write"}
+	return t.Server + cmp.Or(byClass[t.Safety()], ".danger")
+}
+
+// refusing returns a function that reports why a tool is neither shown nor called, nil if it is: by the caller's
+// token, and by the policy as it is now, which may have changed while a person was reading.
+func (s *set) refusing() func(*middleware.Tool) error {
+	p := s.plan
+	now := p.proxy.o.Policy()
+	return func(t *middleware.Tool) error {
+		v, rule := now.Decide(t.Server, t.Name(), t.Safety())
+		var why, by string
+		switch {
+		case !s.covers(t):
+			why, by = "the scopes of the caller's token do not cover it", "access"
+		case v == policy.Deny:
+			why, by = cmp.Or(rule.Reason, "the policy denies it"), now.At(rule.Line)
+		case (p.proxy.o.ReadOnly || now.ReadOnly) && t.Safety() != annotation.Safe:
+			why, by = "only what reads may be called here", "read-only"
+		default:
+			return nil
+		}
+		return &refusal{
+			error: fmt.Errorf("proxy: the call of %s was refused (%s): %s; do not call it again", t, by, why),
+			told:  fmt.Sprintf("%s was not called: %s. Do not call it again; tell the user.", t.ModelName(), why),
+			by:    by,
+		}
+	}
+}
+
+// Admit refuses before anyone is asked, and again when the arguments have raised a call.
+func (s *set) Admit(next middleware.ToolCaller) middleware.ToolCaller {
+	return s.gate(s.viewer.Admit(next))
+}
+
+func (s *set) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return s.gate(s.viewer).CallTool(ctx, call)
+}
+
+func (s *set) gate(next middleware.ToolCaller) middleware.ToolCaller {
+	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		if call.Tool != nil { // the guard returns the error
+			if err := s.refusing()(call.Tool); err != nil {
+				return nil, err
+			}
+		}
+		return next.CallTool(ctx, call)
+	})
+}
+
+// Explain reports what a tool is, which rule decides, and what the chain does with its calls. add puts
+// the tool's server into the catalog.
+func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string) (string, error) {
+	plan := p.plan()
+	set, err := plan.newSet(access.Caller{})
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = set.catalog.Close() }() // it has nothing to say
+	if err := add(set.catalog); err != nil {
+		return "", err
+	}
+	tool, err := set.catalog.Find(name)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString(tool.Explain())
+	b.WriteString(plan.policy.Explain(tool))
+	will := plan.would(tool)
+	if _, shown := set.Lookup(tool.Server, tool.Name()); set.refusing()(tool) != nil {
+		will = "refuse"
+	} else if !shown {
+		will = "refuse, the scopes do not cover it"
+	}
+	fmt.Fprintf(&b, "  will: %s\n", will)
+	return b.String(), nil
+}

@@ -1,0 +1,149 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// An underWay is a request of the client's that is worked on here. It is in the context of everything done for it.
+type underWay struct {
+	about  string // the client's request, by its ID
+	cancel context.CancelCauseFunc
+	last   atomic.Pointer[written] // what a server answered last
+
+	// The session's mutex guards what follows.
+	sent bool  // to a server
+	over bool  // it has ended
+	task *task // that it became
+}
+
+type underWayKey struct{}
+
+// underWayIn returns the request that a context is of. What belongs to none gets one of its own.
+func underWayIn(ctx context.Context) *underWay {
+	if u, ok := ctx.Value(underWayKey{}).(*underWay); ok {
+		return u
+	}
+	return new(underWay)
+}
+
+// listens reports whether the client waits for the answer to a request with that context.
+func listens(ctx context.Context) bool {
+	return ctx.Err() == nil || errors.Is(context.Cause(ctx), errStopping)
+}
+
+// begin has a request answered on a goroutine of its own, and returns. Its context is done when the client cancels the
+// request or goes away. answer is called again if the request has become a task that needs input; it reports false if
+// there is nothing to reply.
+func (s *session) begin(m *message, answer func(ctx context.Context, m *message) (*message, bool)) {
+	if why := s.start(m, answer); why != "" {
+		s.reply(m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: why}))
+	}
+}
+
+// start is begin, except that it returns why a request is refused.
+func (s *session) start(m *message, answer func(ctx context.Context, m *message) (*message, bool)) (refused string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, twice := s.running[m.id()]
+	switch {
+	case s.ctx.Err() != nil: // nobody waits for an answer, and close not for a call
+		return ""
+	case twice:
+		return "proxy: a request with this id is under way already"
+	case s.stopping:
+		return "proxy: it is stopping, and takes no more requests; this one was not sent"
+	case len(s.running) >= maxRunning:
+		return "proxy: too many requests are under way; wait for one of them"
+	}
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	u := &underWay{about: m.id(), cancel: cancel}
+	ctx = context.WithValue(ctx, underWayKey{}, u)
+	s.running[m.id()] = u
+	s.calls.Add(1)
+	s.work(func() {
+		defer s.calls.Done()
+		defer cancel(nil)
+		res, ok := answer(ctx, m)
+		for again := s.more(ctx, u, m, res); again != nil; again = s.more(ctx, u, m, res) {
+			res, ok = answer(ctx, again)
+		}
+		if !s.ended(u, m, res) {
+			return
+		}
+		s.forgetToken(m)
+		if ok && listens(ctx) { // one that was cancelled is not answered
+			s.reply(res)
+		}
+	})
+	return ""
+}
+
+// maxIdle is how many goroutines of a session wait for work.
+const maxIdle = 64
+
+// work calls do on another goroutine. It prefers one that has worked before: the chain is deep, and a new goroutine's
+// stack is copied each time it grows.
+func (s *session) work(do func()) {
+	select {
+	case s.next <- do:
+		return
+	default:
+	}
+	go func() {
+		for do != nil {
+			do()
+			do = nil
+			if s.idle.Add(1) <= maxIdle {
+				select {
+				case do = <-s.next:
+				case <-s.ctx.Done():
+				}
+			}
+			s.idle.Add(-1)
+		}
+	}()
+}
+
+// answerBy makes an answer of what came of a request.
+func answerBy(ask func(context.Context, *message) (json.RawMessage, error)) func(context.Context, *message) (*message, bool) {
+	return func(ctx context.Context, m *message) (*message, bool) {
+		result, err := ask(ctx, m)
+		if err != nil {
+			return m.failTo(wireError(err)), true
+		}
+		return m.replyTo(result), true
+	}
+}
+
+// maxRunning is how many requests of one client may be under way.
+const maxRunning = 10_000
+
+// cancelled ends a call, or passes the cancellation on to the server.
+func (s *session) cancelled(m *message) {
+	id := members(m.Params)["requestId"] // one that names nothing cancels nothing
+	s.mu.Lock()
+	u := s.running[string(id)]
+	s.mu.Unlock()
+	if u != nil {
+		u.cancel(&cancelledError{textOf(m.Params, "reason")})
+		return
+	}
+	s.route(m)
+}
+
+type cancelledError struct{ reason string }
+
+func (e *cancelledError) Error() string {
+	if e.reason == "" {
+		return "proxy: the client has cancelled the call"
+	}
+	return "proxy: the client has cancelled the call: " + e.reason
+}
+
+// Is makes it count as [context.Canceled], by which the middlewares recognize it.
+func (e *cancelledError) Is(target error) bool { return target == context.Canceled }

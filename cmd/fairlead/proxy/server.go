@@ -1,0 +1,203 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// notSent marks the end of what certainly did not arrive.
+func notSent(err error) error { return &middleware.NotSentError{Err: err} }
+
+// codeGone is what SDKs call a closed connection.
+const codeGone = -32000
+
+// A server is the way to one server for one client. It outlives processes and connections.
+type server struct {
+	Server
+
+	session *session
+	log     *slog.Logger
+
+	mu         sync.Mutex
+	link       link
+	generation int           // of links
+	away       chan struct{} // closed when the link can be used again; nil if it can
+	closed     bool
+	began      time.Time // the last link
+	wait       *backoff.ExponentialBackOff
+
+	version       shared[string] // that it speaks; "" without an initialize
+	late          sync.Map       // what was listed without it: "tools", "prompts", …
+	requests      requests       // that it has to answer
+	tools         toolsOf
+	subscriptions subscriptions
+}
+
+func newServer(s Server, session *session) *server {
+	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(500*time.Millisecond), backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
+	return &server{Server: s, session: session, log: session.proxy.log.With("server", s.Name), wait: wait}
+}
+
+// dial opens a link. It is nil if the server is closed.
+func (s *server) dial() (link, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, nil //nolint:nilnil // a closed server has no link, and that is no failure
+	}
+	s.generation++
+	generation := s.generation
+	link, err := s.open(s.session.proxy.log, sink{message: s.receive, failed: s.failed, ended: func(err error) { s.lost(generation, err) }})
+	if err != nil {
+		return nil, err
+	}
+	s.link, s.began = link, time.Now()
+	return link, nil
+}
+
+// ready waits until the server is there, and returns the way to it.
+func (s *server) ready(ctx context.Context) (link, error) {
+	for {
+		s.mu.Lock()
+		l, away := s.link, s.away
+		s.mu.Unlock()
+		if away == nil {
+			return l, nil
+		}
+		select {
+		case <-away: // and maybe away again
+		case <-ctx.Done():
+			return nil, notSent(context.Cause(ctx))
+		case <-s.session.ctx.Done():
+			return nil, notSent(errStopped)
+		}
+	}
+}
+
+// ask makes the client's request as one of ours once there is a server, and waits for its result.
+func (s *server) ask(ctx context.Context, m *message) (json.RawMessage, error) {
+	answer, err := s.exchange(ctx, nil, m.Method, m.Params, m.id())
+	if err != nil {
+		return nil, err
+	}
+	return answer.Result, nil
+}
+
+// exchange makes a request of ours on a link, or once there is one if it is nil, and returns the answer. What waits
+// for it ends with the link. Messages about it belong to the client's request about.
+func (s *server) exchange(ctx context.Context, l link, method string, params json.RawMessage, about string) (*message, error) {
+	var err error
+	if l == nil {
+		if l, err = s.ready(ctx); err != nil {
+			return nil, err
+		}
+	}
+	m := &message{ID: s.session.proxy.newID(), Method: method, Params: params}
+	if method == methodCallTool {
+		s.describe(trace.SpanFromContext(ctx), l, m)
+	}
+	return s.requests.await(ctx, &request{message: m, server: s, about: about}, func() error { return l.send(ctx, m) }, func() { s.cancel(ctx, l, m) })
+}
+
+// describe adds the details of the connection to the span of an attempt, by OpenTelemetry's conventions for MCP.
+func (s *server) describe(span trace.Span, l link, m *message) {
+	if !span.IsRecording() {
+		return
+	}
+	known := map[string]string{"jsonrpc.request.id": strings.Trim(m.id(), `"`), "mcp.protocol.version": revision(m.Params, s.version.value())}
+	if r, ok := l.(*remote); ok {
+		known["network.transport"], known["network.protocol.name"], known["mcp.session.id"] = "tcp", "http", r.session.value()
+	} else if len(s.Command) > 0 {
+		known["network.transport"] = "pipe"
+	}
+	for key, value := range known {
+		if value != "" {
+			span.SetAttributes(attribute.String(key, value))
+		}
+	}
+}
+
+// cancel cancels a request at the server.
+func (s *server) cancel(ctx context.Context, l link, m *message) {
+	why := context.Cause(ctx).Error()
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+	defer stop()
+	if err := l.send(ctx, cancellation(m.ID, why)); err != nil {
+		s.log.DebugContext(ctx, "proxy: a cancellation did not reach the server", slog.Any("err", err))
+	}
+}
+
+// relay passes on a message of the client's as it is. While the server is away a request waits, and
+// anything else, which was meant for the server before it, is left out.
+func (s *server) relay(ctx context.Context, m *message) {
+	s.mu.Lock()
+	l, away := s.link, s.away != nil
+	s.mu.Unlock()
+	switch {
+	case away && m.isRequest():
+		s.session.begin(m, answerBy(s.ask))
+		return
+	case away:
+		return
+	case m.isRequest():
+		s.requests.Store(m.id(), &request{message: m, server: s, about: m.id()})
+	}
+	if err := l.send(ctx, m); err != nil && m.isRequest() {
+		s.requests.take(m.id()).end(nil, err)
+	}
+}
+
+func (s *server) receive(m *message, about string) {
+	if m.Method != "" {
+		s.session.fromServer(s, m, about)
+	} else if r := s.requests.take(m.id()); r != nil {
+		r.end(m, nil)
+	} else {
+		s.log.Debug("proxy: an answer that nobody waits for was left out")
+	}
+}
+
+func (s *server) failed(id string, err error) {
+	r := s.requests.take(id)
+	if r == nil || r.answer != nil {
+		r.end(nil, err)
+		return
+	}
+	r.end(nil, fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))
+	if _, dialed := errors.AsType[*net.OpError](err); dialed && !s.session.greeted.Load() {
+		s.session.stop(&UnreachableError{Server: s.Name, Err: err})
+	}
+}
+
+func (s *server) close() {
+	s.mu.Lock()
+	s.closed = true
+	l := s.link
+	s.mu.Unlock()
+	if l != nil {
+		l.close()
+	}
+}
+
+// wireError is an error of ours as the client gets it.
+func wireError(err error) *jsonrpc.Error {
+	if reply, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return reply
+	}
+	return &jsonrpc.Error{Code: codeGone, Message: cmp.Or(err.Error(), "proxy: it failed")}
+}
