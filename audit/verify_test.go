@@ -5,17 +5,118 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/google/go-cmp/cmp"
+	"github.com/fairlead-go/fairlead/internal/longtest"
 )
+
+func TestUnchangedFileIsWhole(t *testing.T) {
+	t.Parallel()
+	name := file(t, 3)
+	first := verify(t, name)
+	if first.State != audit.Whole || first.Records != 6 || first.Problem != "" || first.Recovered != 0 || len(first.Open) != 0 || len(first.Hash) != 64 {
+		t.Errorf("got %+v", first)
+	}
+	f, err := audit.OpenFile(name, nil) // opening and closing changes nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got := verify(t, name); got.Hash != first.Hash || got.State != audit.Whole {
+		t.Errorf("got %+v", got)
+	}
+	if err := f.Write(t.Context(), record(audit.End, 9)); err == nil {
+		t.Error("a closed file took a record")
+	}
+}
+
+// Cut at every byte, with its head the file is damaged, and without it the file is not reported as
+// whole.
+func TestFileThatWasCutOffIsNeverWhole(t *testing.T) {
+	t.Parallel()
+	name := file(t, 3)
+	raw := read(t, name)
+	head := read(t, name+".head")
+	every := longtest.Every(t, 7)
+	for cut := 0; cut < len(raw); cut += every {
+		write(t, name, raw[:cut])
+		if got := verify(t, name); got.State != audit.Damaged {
+			t.Fatalf("cut at %d of %d: %s", cut, len(raw), got.State)
+		}
+	}
+	if err := os.Remove(name + ".head"); err != nil {
+		t.Fatal(err)
+	}
+	for cut := 0; cut <= len(raw); cut += every {
+		write(t, name, raw[:cut])
+		got := verify(t, name)
+		lines := int64(bytes.Count(raw[:cut], []byte("\n")))
+		if got.State != audit.NotAttested || got.Records != lines {
+			t.Fatalf("cut at %d of %d: %s, %d records, want %d", cut, len(raw), got.State, got.Records, lines)
+		}
+		if got.State.String() != "valid prefix, end not attested" {
+			t.Fatalf("the words are %q", got.State)
+		}
+	}
+	for cut := range head {
+		write(t, name, raw)
+		write(t, name+".head", head[:cut])
+		if got := verify(t, name); got.State == audit.Whole && bytes.TrimSpace(head[:cut])[len(bytes.TrimSpace(head[:cut]))-1] != '}' {
+			t.Fatalf("head cut at %d: %s", cut, got.State)
+		}
+	}
+}
+
+// Every change of a byte, and every line that is taken out, moved or doubled, is seen.
+func TestFileThatWasChangedIsDamaged(t *testing.T) {
+	t.Parallel()
+	name := file(t, 3)
+	raw := read(t, name)
+	every := longtest.Every(t, 7)
+	for i := 0; i < len(raw); i += every {
+		changed := bytes.Clone(raw)
+		changed[i] ^= 1
+		write(t, name, changed)
+		if got := verify(t, name); got.State != audit.Damaged {
+			t.Fatalf("byte %d of %d changed: %s: %s", i, len(raw), got.State, got.Problem)
+		}
+		if f, err := audit.OpenFile(name, nil); err == nil {
+			t.Fatalf("byte %d of %d changed: it was opened: %v", i, len(raw), f.Close())
+		}
+	}
+	lines := bytes.SplitAfter(raw, []byte("\n"))
+	lines = lines[:len(lines)-1]
+	for i := range lines {
+		for what, others := range map[string][][]byte{
+			"taken out": {},
+			"doubled":   {lines[i], lines[i]},
+			"put after": {lines[i], []byte(`{"seq":99,"prev":"","kind":"end"}` + "\n")},
+		} {
+			var changed []byte
+			for j := range lines {
+				if j != i {
+					changed = append(changed, lines[j]...)
+					continue
+				}
+				changed = append(changed, bytes.Join(others, nil)...)
+			}
+			write(t, name, changed)
+			if got := verify(t, name); got.State != audit.Damaged {
+				t.Fatalf("record %d %s: %s", i+1, what, got.State)
+			}
+			if f, err := audit.OpenFile(name, nil); err == nil {
+				t.Fatalf("record %d %s: it was opened: %v", i+1, what, f.Close())
+			}
+		}
+	}
+}
 
 // A forger that computes the hashes has to get everything right.
 func TestForgeriesAreDamage(t *testing.T) {
@@ -71,128 +172,6 @@ func TestForgeriesAreDamage(t *testing.T) {
 		if f, err := audit.OpenFile(name, nil); err == nil {
 			t.Errorf("%s: it was opened: %v", what, f.Close())
 		}
-	}
-}
-
-// Most records are skimmed, and must count as they would if they were decoded.
-func TestSkimmedRecordsCountAsDecodedOnes(t *testing.T) {
-	t.Parallel()
-	name := filepath.Join(t.TempDir(), "calls.jsonl")
-	f, err := audit.OpenFile(name, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, end := range []audit.Outcome{audit.OK, "", audit.Unknown, audit.ToolError, audit.Unknown, audit.OK, ""} {
-		for _, kind := range []audit.Kind{audit.Intent, audit.End} {
-			r := record(kind, int64(n+1))
-			r.Call, r.Run, r.Arguments = `","outcome":"unknown","found":{}}`, fmt.Sprint("run ", n%2), json.RawMessage(fmt.Sprintf(`{"n":%d,"outcome":"unknown","found":{}}`, n%5))
-			if r.Outcome = end; n == 5 && kind == audit.End {
-				r.Decisions = []audit.Decision{{Stage: "doubt", What: "held"}, {Stage: "doubt", What: "settled by a person"}}
-			}
-			if end == "" && kind == audit.End {
-				continue
-			}
-			if err := f.Write(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	other, err := audit.OpenFile(name, nil) // beside the first, which ends nothing
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, doubt := verify(t, name), other.InDoubt()
-	raw, head := read(t, name), read(t, name+".head")
-	_, _ = f.Close(), other.Close()
-
-	var spaced []byte
-	prev := ""
-	for i, line := range bytes.SplitAfter(bytes.TrimSuffix(raw, []byte("\n")), []byte("\n")) {
-		_, rest, _ := bytes.Cut(bytes.TrimSpace(line), []byte(`"time"`))
-		body := fmt.Appendf(nil, `{ "seq":%d, "prev":%q, "time"%s`, i+1, prev, rest)
-		sum := sha256.Sum256(body)
-		prev = hex.EncodeToString(sum[:])
-		spaced = append(append(spaced, body...), '\n')
-	}
-	write(t, name, spaced)
-	write(t, name+".head", bytes.ReplaceAll(head, []byte(want.Hash), []byte(prev)))
-	got := verify(t, name)
-	if want.Hash, got.Hash = "", ""; want.State != audit.Whole || !cmp.Equal(got, want) {
-		t.Errorf("decoded, skimmed: %s", cmp.Diff(got, want))
-	}
-	again, err := audit.OpenFile(name, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer again.Close()
-	if got := again.InDoubt(); len(got) < 4 || !cmp.Equal(got, doubt) {
-		t.Errorf("in doubt, decoded, skimmed: %s", cmp.Diff(got, doubt))
-	}
-}
-
-// A loss of power takes what was not synced. It is not refused, and it is marked.
-func TestPowerLossIsMarked(t *testing.T) {
-	t.Parallel()
-	name := filepath.Join(t.TempDir(), "calls.jsonl")
-	f, err := audit.OpenFile(name, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	durable := record(audit.Intent, 1)
-	durable.Durable = true
-	for _, r := range []audit.Record{durable, record(audit.Intent, 2), record(audit.End, 2)} {
-		if err := f.Write(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	raw, head := read(t, name), read(t, name+".head")
-	_ = f.Close()
-	lines := bytes.SplitAfter(raw, []byte("\n"))
-	write(t, name, lines[0])
-	write(t, name+".head", head)
-	if got := verify(t, name); got.State != audit.Damaged || !strings.Contains(got.Problem, "2 records are missing at the end; they had not been synced") {
-		t.Errorf("got %+v", got)
-	}
-	if f, err = audit.OpenFile(name, nil); err != nil {
-		t.Fatal(err)
-	}
-	if got := f.Interrupted(); len(got) != 1 || got[0].N != 1 {
-		t.Errorf("got %+v", got)
-	}
-	_ = f.Close()
-	if got := verify(t, name); got.State != audit.Whole || got.Recovered != 1 || !bytes.Contains(read(t, name), []byte(`"lost":2`)) {
-		t.Errorf("got %+v", got)
-	}
-	write(t, name, nil)
-	write(t, name+".head", head)
-	if f, err := audit.OpenFile(name, nil); err == nil {
-		t.Errorf("a file that has lost what was synced was opened: %v", f.Close())
-	}
-}
-
-// A process that ends between a line and its head leaves a record that the head does
-// not know. It is kept, and marked.
-func TestRecordsBeyondTheHeadAreMarked(t *testing.T) {
-	t.Parallel()
-	name := file(t, 2)
-	head := read(t, name+".head")
-	f, err := audit.OpenFile(name, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(f.Write(t.Context(), record(audit.End, 3)), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	write(t, name+".head", head)
-	if got := verify(t, name); got.State != audit.Interrupted || got.Records != 5 || !strings.Contains(got.Problem, "the last 1 records") {
-		t.Errorf("got %+v", got)
-	}
-	if f, err = audit.OpenFile(name, nil); err != nil {
-		t.Fatal(err)
-	}
-	_ = f.Close()
-	if got := verify(t, name); got.State != audit.Whole || got.Records != 6 || got.Recovered != 1 || !bytes.Contains(read(t, name), []byte(`"unattested":1`)) {
-		t.Errorf("got %+v", got)
 	}
 }
 

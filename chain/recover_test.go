@@ -2,15 +2,19 @@ package chain_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -99,4 +103,35 @@ func ExampleRecover() {
 	_, err = caller.CallTool(context.Background(), middleware.Call{Tool: tool})
 	fmt.Println(err)
 	// Output: fairlead: the call of files/list_files panicked; the log of the host has the stack
+}
+
+// burning is a server with tools that panic.
+type burning struct{ server }
+
+func (*burning) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+	panic("boom")
+}
+
+// A tool that reads and a call of it that deletes: after a panic it is unknown whether it has
+// happened.
+func TestPanicOfAJudgedCallHasAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	tools := catalog.New(catalog.Options{})
+	tools.Trust("files")
+	reads := &mcp.Tool{Name: "get_file", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
+	if err := tools.Add(t.Context(), "files", &burning{server{tools: []*mcp.Tool{reads}}}); err != nil {
+		t.Fatal(err)
+	}
+	tool, _ := tools.Lookup("files", "get_file")
+	judge := preflight.New(preflight.Options{Rules: preflight.Rules{"files/get_file": preflight.When("then", "delete").Dangerous()}})
+	c := chain.Standard{
+		Preflight: judge,
+		Confirm:   hitl.New(approves, hitl.Options{}),
+	}.Then(tools)
+	for arguments, want := range map[string]bool{`{"then":"delete"}`: true, `{}`: false} {
+		_, err := c.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(arguments)})
+		if _, unknown := errors.AsType[*middleware.OutcomeUnknownError](err); unknown != want {
+			t.Errorf("%s: %v", arguments, err)
+		}
+	}
 }

@@ -1,43 +1,16 @@
 package chain_test
 
 import (
-	"os"
-	"slices"
-	"strings"
+	"errors"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/route"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// The order of the slots is the argued one, whatever the order of writing.
-func TestSlotsAreInTheDocumentedOrder(t *testing.T) {
-	t.Parallel()
-	list := func(kind string) []middleware.Middleware { return []middleware.Middleware{telling(kind)} }
-	s := chain.Standard{
-		Route: telling("route"), Timeout: telling("timeout"), PerAttempt: list("per attempt"), RateLimit: telling("ratelimit"),
-		Retry: telling("retry"), Cache: telling("cache"), PerCall: list("per call"),
-		Confirm: telling("hitl"), Doubt: telling("doubt"), Preflight: telling("preflight"), Budget: telling("budget"), Infer: telling("infer"),
-		Audit: auditing{}, Telemetry: telling("telemetry"), Output: telling("output"), Outermost: list("outermost"),
-	}
-	var got []string
-	for caller := s.Then(telling("executor")(nil)); caller != nil; {
-		d := caller.(middleware.Describer).Describe()
-		got = append(got, d.Kind)
-		caller = d.Next
-	}
-	want := []string{
-		"turn", "outermost", "output", "telemetry", "record", "recover", "infer", "budget", "preflight", "doubt", "hitl", "per call",
-		"intent", "cache", "retry", "ratelimit", "per attempt", "timeout", "route", "guard",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
-	if problems := chain.Verify(s); len(problems) > 0 {
-		t.Error(problems)
-	}
-}
 
 // An auditing trail does nothing but describe its two middlewares.
 type auditing struct{}
@@ -62,18 +35,36 @@ func TestHiddenGateIsReported(t *testing.T) {
 	}
 }
 
-// The order is defined once, in the table of slots; the documentation matches it.
-func TestDocumentedOrderIsThatOfTheSlots(t *testing.T) {
+// Replicas are behind a guard of the whole catalogue. A call of a tool that a view hides does not
+// arrive, even if an inner middleware swaps the tool.
+func TestViewHoldsBeforeReplicas(t *testing.T) {
 	t.Parallel()
-	want := strings.Join(slices.DeleteFunc(chain.Order(), func(name string) bool { return name == "batch" }), " → ") + " → executor"
-	for _, file := range []string{"chain.go", "../docs/explanation/order.md"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
+	tools := catalog.New(catalog.Options{Permission: func(tool *middleware.Tool) string { return tool.Server + ".use" }})
+	hidden := &server{tools: []*mcp.Tool{{Name: "get_file", InputSchema: map[string]any{"type": "object"}}}}
+	open := &server{tools: hidden.tools}
+	for id, s := range map[string]*server{"hidden": hidden, "open": open} {
+		if err := tools.Add(t.Context(), id, s); err != nil {
 			t.Fatal(err)
 		}
-		words := strings.Join(strings.Fields(strings.ReplaceAll(string(text), "//", "")), " ")
-		if !strings.Contains(words, want) {
-			t.Errorf("%s does not have the order %s", file, want)
-		}
+	}
+	replica, err := tools.Replica(t.Context(), "hidden", "a", hidden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := tools.View(catalog.Scope{Permission: "open.use"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _ := tools.Lookup("hidden", "get_file")
+	c := chain.Standard{
+		PerCall: []middleware.Middleware{changing(func(c *middleware.Call) { c.Tool = other })},
+		Route:   route.New(route.Options{}, route.NewPool("hidden", route.RoundRobin, route.Replica{ID: "a", Caller: replica})),
+	}.Then(view)
+	tool, _ := tools.Lookup("open", "get_file")
+	if _, err := c.CallTool(t.Context(), middleware.Call{Tool: tool}); !errors.Is(err, catalog.ErrUnknownTool) {
+		t.Errorf("got %v, want a refusal", err)
+	}
+	if len(hidden.ran) > 0 {
+		t.Errorf("it was executed with %q", hidden.ran)
 	}
 }

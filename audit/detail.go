@@ -1,0 +1,110 @@
+package audit
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/trim"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const maxName = 256
+
+func short(s string) string { return trim.Bytes(s, maxName) }
+
+// keeps reports whether the arguments are recorded.
+func (p *passage) keeps(tool *middleware.Tool, said *callstate.Record) bool {
+	if p.level == full || p.trail.o.NoArguments {
+		return p.level == full
+	}
+	return !withheld(tool) && (tool.Safety().MustConfirm() || decided(said) == named)
+}
+
+// values adds the arguments without their secrets, once for each call.
+func (p *passage) values(r *Record, call *middleware.Call, tool *middleware.Tool, said *callstate.Record) {
+	if p.shown || !p.keeps(tool, said) {
+		return
+	}
+	p.shown = true
+	its := *call
+	if r.Kind == End && said.Asked != nil { // the caller may have changed its own
+		its.Arguments = said.Asked
+	}
+	r.Arguments, r.ArgumentsDigest = p.redact.Arguments(its), p.trail.digest(its.Arguments)
+}
+
+// decide records what the stages decided. It comes after values, whose secrets their reasons may repeat.
+func (p *passage) decide(r *Record, said *callstate.Record) {
+	for _, f := range said.Decisions {
+		why := said.Memory(f)
+		if p.level == full {
+			why = cmp.Or(why, p.redact.Text(f.Why))
+		}
+		r.Decisions = append(r.Decisions, Decision{Stage: f.Stage, What: f.What, Why: why})
+	}
+}
+
+// ending adds the result, or the text of the error, without their secrets.
+func (p *passage) ending(r *Record, tool *middleware.Tool, res *mcp.CallToolResult, err error) {
+	if err != nil {
+		r.Error = p.redact.Text(err.Error())
+		return
+	}
+	var schema any
+	if tool != nil && tool.Definition != nil {
+		schema = tool.Definition.OutputSchema
+	}
+	raw, err := json.Marshal(res)
+	if err != nil {
+		r.Error = "audit: the result cannot be written as JSON"
+		return
+	}
+	r.Result, r.ResultDigest = p.redact.Result(raw, schema), p.trail.digest(raw)
+}
+
+// reasons adds what the class of the tool follows from.
+func reasons(r *Record, tool *middleware.Tool) {
+	if tool == nil {
+		return
+	}
+	if tool.Digest != (middleware.Digest{}) {
+		r.Definition = tool.Digest.String()
+	}
+	a := &tool.Annotations
+	for _, hint := range [...]struct {
+		word  string
+		field annotation.Field
+		value annotation.Hint
+	}{
+		{"read-only", annotation.ReadOnlyHint, a.ReadOnly},
+		{"destructive", annotation.DestructiveHint, a.Destructive},
+		{"confirmation", annotation.RequiresConfirmation, a.RequiresConfirmation},
+	} {
+		if hint.value == annotation.Unset {
+			continue
+		}
+		e, _ := a.EvidenceOf(hint.field)
+		r.Evidence = append(r.Evidence, short(fmt.Sprintf("%s %s: %s", hint.word, hint.value, e)))
+	}
+}
+
+// Digest returns the digest of these bytes in a trail with the key.
+func Digest(key, b []byte) string {
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write(b)
+	return "hmac-sha256:" + hex.EncodeToString(mac.Sum(nil))
+}
+
+func (t *Trail) digest(b []byte) string {
+	if len(t.o.Key) == 0 || len(b) == 0 {
+		return ""
+	}
+	return Digest(t.o.Key, b)
+}
