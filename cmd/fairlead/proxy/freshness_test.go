@@ -124,3 +124,21 @@ func TestReadsInFlightAreOne(t *testing.T) {
 		}
 	})
 }
+
+// Whoever writes through the proxy ends what another client has read.
+func TestWriteOfOneClientEndsWhatAnotherHasRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPlain(readThing, writeThing)
+		p := s.proxy(t, proxy.Options{Trust: true, Confirm: approve(true), Policy: decided(t, `{"cache": {"*": "1m"}}`)})
+		a, b := s.client(t, p), s.client(t, p)
+		first := a.call(`{"name":"read_thing"}`)
+		if again := a.call(`{"name":"read_thing"}`); len(s.calls()) != 1 {
+			t.Fatalf("a second read was not answered by the first: %s, %s", first, again)
+		}
+		b.call(`{"name":"add_thing"}`)
+		if got := a.call(`{"name":"read_thing"}`); !strings.Contains(got, `"text":"3"`) {
+			t.Errorf("after another client's write: %s", got)
+		}
+	})
+}

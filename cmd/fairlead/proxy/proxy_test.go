@@ -1,222 +1,23 @@
 package proxy_test
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 
+	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
-	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-func TestMain(m *testing.M) {
-	mcptest.Main(m, map[string]func() *mcp.Server{"things": things, "features": features, "watched": watched, "deep": deep})
-}
-
-// ledgerKey names the file in which the server of things writes down what it did.
-const ledgerKey = "FAIRLEAD_TEST_LEDGER"
-
-// did writes a line to the ledger before anything else can happen.
-func did(line string) {
-	name := os.Getenv(ledgerKey)
-	if name == "" {
-		return
-	}
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err == nil {
-		_, err = f.WriteString(line + "\n")
-		err = errors.Join(err, f.Sync(), f.Close())
-	}
-	if err != nil {
-		panic(err)
-	}
-}
-
-// pidKey names the file in which the server of things writes down its process's number.
-const pidKey = "FAIRLEAD_TEST_PID"
-
-// goOn is what the name of the file adds to the ledger's that lets the server of things end what takes long.
-const goOn = ".go-on"
-
-// aliveSocket is what the name of the socket adds to the ledger's that is connected as long as the server of things lives.
-const aliveSocket = ".alive"
-
-var alive net.Conn
-
-// things is a server whose tools read, delete, take long and die.
-func things() *mcp.Server {
-	s := mcptest.New()
-	if name := os.Getenv(pidKey); name != "" {
-		if err := os.WriteFile(name, []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
-			panic(err)
-		}
-	}
-	if ledger := os.Getenv(ledgerKey); ledger != "" { // in a process of its own
-		alive, _ = net.Dial("unix", ledger+aliveSocket) // if a test listens
-	}
-	add := func(name, description string, handle func(context.Context, json.RawMessage) (*mcp.CallToolResult, error)) {
-		mcptest.Add(s, mcptest.Tool(name, description), handle)
-	}
-	add("list_things", "Lists the things.", func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
-		did("list " + string(arguments))
-		return mcptest.Text("a, b"), nil
-	})
-	add("delete_thing", "Deletes a thing.", func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
-		did("delete " + string(arguments))
-		return mcptest.Text("it is gone"), nil
-	})
-	add("delete_slowly", "Deletes a thing.", func(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
-		did("delete " + string(arguments))
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-			if _, err := os.Stat(os.Getenv(ledgerKey) + goOn); err == nil {
-				break
-			}
-			if ctx.Err() != nil {
-				did("cancelled " + string(arguments))
-				break
-			}
-		}
-		return mcptest.Text("it is gone"), nil
-	})
-	add("delete_and_die", "Deletes a thing.", func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
-		did("delete " + string(arguments))
-		os.Exit(3)
-		return nil, nil
-	})
-	return s
-}
-
-var thingNames = []string{"delete_and_die", "delete_slowly", "delete_thing", "list_things"}
-
-// A front is a proxy with a client of the SDK before it.
-type front struct {
-	*mcp.ClientSession
-
-	ledger string
-	log    *lines
-	served chan error
-}
-
-// lines is a log that a test can read while it is written.
-type lines struct{ w *os.File }
-
-func (l *lines) Write(p []byte) (int, error) { return l.w.Write(p) }
-func (l *lines) String() string {
-	text, _ := os.ReadFile(l.w.Name())
-	return string(text)
-}
-
-func newLines(t testing.TB) *lines {
-	t.Helper()
-	f, err := os.CreateTemp(t.TempDir(), "log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Close() })
-	return &lines{f}
-}
-
-// child is a server of this test binary's.
-func child(t testing.TB, name string, env ...string) proxy.Server {
-	t.Helper()
-	exe, key := mcptest.Child(t, name)
-	return proxy.Server{Name: name, Command: []string{exe}, Env: append(env, key)}
-}
-
-// connect puts a proxy in front of the server of things, and a client before it.
-func connect(t testing.TB, version string, o proxy.Options, client *mcp.ClientOptions) *front {
-	t.Helper()
-	f := &front{ledger: t.TempDir() + "/ledger", log: newLines(t), served: make(chan error, 1)}
-	if o.Servers == nil {
-		o.Servers = []proxy.Server{child(t, "things", ledgerKey+"="+f.ledger)}
-	}
-	o.Stderr = f.log
-	o.Logger = slog.New(slog.NewTextHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	p, err := proxy.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, toProxy := io.Pipe()
-	fromProxy, out := io.Pipe()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		err := p.ServeLines(t.Context(), in, out)
-		_ = out.Close()
-		f.served <- err
-	}()
-	// The servers write to the ledger to their end, so that its folder can go only then.
-	t.Cleanup(func() { mcptest.Wait(t, "the proxy to end", ended) })
-	f.ClientSession = mcptest.Dial(t, mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, client),
-		&mcp.IOTransport{Reader: fromProxy, Writer: toProxy}, version)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(f.log.String())
-		}
-	})
-	return f
-}
-
-func (f *front) call(t testing.TB, name string, arguments any) *mcp.CallToolResult {
-	t.Helper()
-	res, err := f.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: name, Arguments: arguments})
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return res
-}
-
-// text is the first text of a result.
-func text(t testing.TB, res *mcp.CallToolResult) string {
-	t.Helper()
-	if len(res.Content) == 0 {
-		t.Fatal("the result has no content")
-	}
-	return res.Content[0].(*mcp.TextContent).Text
-}
-
-// ledgerOf reads what the server did.
-func ledgerOf(t testing.TB, name string) []string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return line == "" })
-}
-
-func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
-	t.Helper()
-	for _, version := range mcptest.Versions {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			test(t, version)
-		})
-	}
-}
-
-func approve(yes bool) hitl.Confirmer {
-	return hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
-		if yes {
-			return hitl.Decision{Verdict: hitl.Approved, By: "test"}, nil
-		}
-		return hitl.Decision{Reason: "not today"}, nil
-	})
-}
 
 func TestListsCallsAndRefuses(t *testing.T) {
 	t.Parallel()
@@ -245,6 +46,98 @@ func TestListsCallsAndRefuses(t *testing.T) {
 		}
 		if got, want := ledgerOf(t, f.ledger), []string{"list {}"}; !slices.Equal(got, want) {
 			t.Errorf("the server did %v, want %v", got, want)
+		}
+	})
+}
+
+// A host can put the proxy in front of a server of its own, and serve it from a handler of
+// its own.
+func TestServersInThisProcess(t *testing.T) {
+	t.Parallel()
+	for _, version := range mcptest.Versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			p, err := proxy.New(proxy.Options{Servers: []proxy.Server{{Name: "things", Open: func() (io.ReadWriteCloser, error) {
+				here, there := net.Pipe()
+				_, err := things().Connect(t.Context(), &mcp.IOTransport{Reader: there, Writer: there}, nil)
+				return here, err
+			}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := httptest.NewServer(p.Handler(t.Context()))
+			t.Cleanup(h.Close)
+			cs := mcptest.Dial(t, mcptest.NewClient(), &mcp.StreamableClientTransport{Endpoint: h.URL + "/mcp"}, version)
+			res, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "list_things"})
+			if err != nil || text(t, res) != "a, b" {
+				t.Errorf("got %v, %v", res, err)
+			}
+		})
+	}
+}
+
+// The requests to an URL go through the host's round tripper.
+func TestServersRoundTripper(t *testing.T) {
+	t.Parallel()
+	transport, _ := mcptest.HTTPTransport(t, things(), mcptest.Legacy)
+	var requests atomic.Int64
+	f := connect(t, mcptest.Legacy, proxy.Options{Servers: []proxy.Server{{Name: "things", URL: transport.Endpoint, RoundTripper: roundTripper(func(r *http.Request) (*http.Response, error) {
+		requests.Add(1)
+		return http.DefaultTransport.RoundTrip(r)
+	})}}}, nil)
+	if got := text(t, f.call(t, "list_things", nil)); got != "a, b" || requests.Load() < 3 {
+		t.Errorf("got %q by %d requests", got, requests.Load())
+	}
+}
+
+func TestEverythingIsRecorded(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "calls.jsonl")
+	sink, err := audit.OpenFile(file, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := audit.OpenFile(file, slog.New(slog.DiscardHandler)); err != nil || second.Close() != nil {
+		t.Errorf("a second proxy cannot record there: %v", err)
+	}
+	f := connect(t, mcptest.Legacy, proxy.Options{Audit: sink, Confirm: approve(true)}, nil)
+	f.call(t, "list_things", nil)
+	f.call(t, "delete_thing", map[string]any{"id": "a"})
+	_ = f.Close()
+	mcptest.Wait(t, "the proxy to end", f.served)
+	if err := sink.Close(); err != nil {
+		t.Fatal(err)
+	}
+	report, err := audit.Verify(file)
+	if err != nil || report.State != audit.Whole || len(report.Open) > 0 {
+		t.Errorf("got %+v, %v", report, err)
+	}
+	record, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"tool":"list_things"`, `"kind":"intent"`, `"tool":"delete_thing","class":"dangerous","outcome":"ok"`} {
+		if !strings.Contains(string(record), want) {
+			t.Errorf("there is no %s in\n%s", want, record)
+		}
+	}
+}
+
+func TestEveryWayThrough(t *testing.T) {
+	t.Parallel()
+	eachWay(t, proxy.Options{}, func() *mcp.ClientOptions { return nil }, func(t *testing.T, cs *mcp.ClientSession, version string) {
+		if got := cs.InitializeResult().ProtocolVersion; got != version {
+			t.Errorf("the client speaks %s", got)
+		}
+		list, err := cs.ListTools(mcptest.Context(t), nil)
+		if err != nil || len(list.Tools) != len(thingNames) {
+			t.Fatalf("got %v, %v", list, err)
+		}
+		if got := text(t, callTool(t, cs, "list_things", nil)); got != "a, b" {
+			t.Errorf("got %q", got)
+		}
+		if res := callTool(t, cs, "delete_thing", map[string]any{"id": "a"}); !res.IsError {
+			t.Error("a dangerous call went through with nobody to ask")
 		}
 	})
 }

@@ -5,36 +5,44 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/mcptest"
 )
 
-// moody is a server in a few lines of shell, so that each of its processes can do as a
-// test wants. It finds its number in $n, each line that it reads in $line, and ends with a
-// notification "die".
-func moody(t testing.TB, name, does string) (_ proxy.Server, dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	return proxy.Server{Name: name, Dir: dir, Command: []string{"sh", "-c", `
-		n=$(($(cat n 2>/dev/null || echo 0) + 1)); echo $n > n
-		say() { printf '{"jsonrpc":"2.0",%s}\n' "$1"; }
-		answer() { say "\"id\":$(printf %s "$line" | sed 's/^{"jsonrpc":"2.0","id":\([^,]*\),.*/\1/'),$1"; }
-		question='"id":1,"method":"elicitation/create","params":{"message":"Go on?","requestedSchema":{"type":"object","properties":{}}}'
-		while read -r line; do
-			case "$n $line" in
-			` + does + `
-			*'"initialize"'*) answer '"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"moody","version":"1"}}';;
-			*die*) exit 1;;
-			*'"id"'*'"method"'*) answer "\"result\":{\"by\":$n}";;
-			esac
-		done`}}, dir
-}
-
-// exists waits for a file that a server makes.
-func exists(t testing.TB, name string) {
-	t.Helper()
-	until(t, name, func() bool { _, err := os.Stat(name); return err == nil })
+// A server that dies while it deletes is started again; the call is not made again, and
+// its caller is told that nobody knows.
+func TestServerThatDies(t *testing.T) {
+	t.Parallel()
+	eachVersion(t, func(t *testing.T, version string) {
+		f := connect(t, version, proxy.Options{Confirm: approve(true)}, nil)
+		for _, id := range []string{"a", "b"} {
+			res := f.call(t, "delete_and_die", map[string]any{"id": id})
+			if !res.IsError || !strings.HasPrefix(text(t, res), "delete_and_die may or may not have happened") {
+				t.Errorf("got %q", text(t, res))
+			}
+			start := time.Now()
+			if got := text(t, f.call(t, "list_things", nil)); got != "a, b" {
+				t.Errorf("got %q", got)
+			}
+			if took := time.Since(start); took > time.Minute {
+				t.Errorf("the server came back after %v", took)
+			}
+		}
+		deletes := 0
+		for _, line := range ledgerOf(t, f.ledger) {
+			if strings.HasPrefix(line, "delete") {
+				deletes++
+			}
+		}
+		if deletes != 2 {
+			t.Errorf("2 calls deleted %d times", deletes)
+		}
+		if log := f.log.String(); !strings.Contains(log, "the server went away; it is started again") || !strings.Contains(log, "the server is back") {
+			t.Error("the log does not say so")
+		}
+	})
 }
 
 // What is asked for while a server is away waits for the one that comes back, however
@@ -104,104 +112,5 @@ func TestWhatWaitsForAServerCanBeCancelled(t *testing.T) {
 	r.answer("6")
 	if got := ledgerOf(t, filepath.Join(dir, "reads")); len(got) != 1 || !strings.Contains(got[0], "x://kept") {
 		t.Errorf("the server was asked %q", got)
-	}
-}
-
-// An answer to what a server asked is none to what the one after it asks, though both
-// count their questions from 1; and whoever was asked is told that nobody waits.
-func TestAnswerIsForTheServerThatAsked(t *testing.T) {
-	t.Parallel()
-	for _, way := range []string{"one server", "one of two"} {
-		t.Run(way, func(t *testing.T) {
-			t.Parallel()
-			s, _ := moody(t, "a", `
-				*resources/read*) asking=$line; say "$question";;
-				*'"id":1,"result"'*) said=$line; line=$asking; answer "\"result\":{\"said\":$said}";;`)
-			o := proxy.Options{Servers: []proxy.Server{s}}
-			if way != "one server" {
-				o.Servers = append(o.Servers, child(t, "things"))
-			}
-			r := connectRaw(t, o)
-			r.initialize(`{"elicitation":{}}`)
-			asked := func(id string) string {
-				r.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"resources/read","params":{"uri":"x://y"}}`)
-				for {
-					switch m := r.next(); {
-					case m == nil:
-						t.Fatal("the proxy has ended")
-					case string(m["method"]) == `"elicitation/create"`:
-						return string(m["id"])
-					}
-				}
-			}
-			first := asked("5")
-			r.send(`{"jsonrpc":"2.0","method":"notifications/die"}`)
-			for cancelled := false; !cancelled; {
-				m := r.next()
-				cancelled = string(m["method"]) == `"notifications/cancelled"` && strings.Contains(string(m["params"]), first)
-			}
-			second := asked("6")
-			r.send(`{"jsonrpc":"2.0","id":` + first + `,"result":{"action":"accept"}}`)
-			r.send(`{"jsonrpc":"2.0","id":` + second + `,"result":{"action":"decline"}}`)
-			if got := r.answer("6"); !strings.Contains(string(got["result"]), "decline") {
-				t.Errorf("the server took %s for its answer", got["result"])
-			}
-		})
-	}
-}
-
-// A server that takes back a question takes back its own.
-func TestServerCancelsItsOwnQuestion(t *testing.T) {
-	t.Parallel()
-	const does = `
-		*resources/read*'"a"'*) say "$question";;
-		*resources/read*'"b"'*) say '"method":"notifications/cancelled","params":{"requestId":1}'; answer '"result":{}';;
-		*resources/read*'"c"'*) say '"method":"notifications/cancelled","params":{"requestId":1}'; answer '"result":{}';;`
-	a, _ := moody(t, "a", does+`*resources/list*) answer '"result":{"resources":[{"uri":"a","name":"a"},{"uri":"c","name":"c"}]}';;`)
-	b, _ := moody(t, "b", does+`*resources/list*) answer '"result":{"resources":[{"uri":"b","name":"b"}]}';;`)
-	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{a, b}})
-	r.initialize(`{"elicitation":{}}`)
-	r.send(`{"jsonrpc":"2.0","id":4,"method":"resources/list"}`)
-	r.answer("4")
-	r.send(`{"jsonrpc":"2.0","id":5,"method":"resources/read","params":{"uri":"a"}}`)
-	question := string(r.next()["id"])
-	for _, uri := range []string{"b", "c"} { // in this order
-		want := uri == "c"
-		id := `"` + uri + `"`
-		r.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"resources/read","params":{"uri":` + id + `}}`)
-		got := false
-		for m := r.next(); string(m["id"]) != id; m = r.next() {
-			got = got || strings.Contains(string(m["params"]), question)
-		}
-		if got != want {
-			t.Errorf("the server of %s cancelled the question: %v, want %v", uri, got, want)
-		}
-	}
-}
-
-// Some write that there is no error into their results.
-func TestResultWithAnErrorOfNull(t *testing.T) {
-	t.Parallel()
-	s, _ := moody(t, "a", `*ping*) answer '"result":{"x":1},"error":null';;`)
-	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{s}})
-	r.initialize("{}")
-	r.send(`{"jsonrpc":"2.0","id":5,"method":"ping"}`)
-	if got := r.answer("5"); string(got["result"]) != `{"x":1}` || got["error"] != nil {
-		t.Errorf("got %s %s", got["result"], got["error"])
-	}
-}
-
-// A client that goes without having read what was written for it is not waited for.
-func TestClientThatGoesAndDoesNotRead(t *testing.T) {
-	t.Parallel()
-	s, dir := moody(t, "a", `
-		*flood*) i=0; while [ $i -lt 2000 ]; do [ $i -eq 500 ] && touch flooding; say "\"method\":\"notifications/$i\""; i=$((i+1)); done;;`)
-	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{s}})
-	r.initialize("{}")
-	r.send(`{"jsonrpc":"2.0","method":"notifications/flood"}`)
-	exists(t, filepath.Join(dir, "flooding"))
-	_ = r.in.Close()
-	if err := mcptest.Wait(t, "the proxy to end", r.done); err != nil {
-		t.Error(err)
 	}
 }

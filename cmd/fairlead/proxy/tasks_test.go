@@ -1,17 +1,24 @@
 package proxy_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/mcptest"
 )
 
 const taskMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
@@ -29,26 +36,6 @@ type shownTask struct {
 		Code    int
 		Message string
 	}
-}
-
-// do makes a request of a client that takes tasks.
-func (c *lineClient) do(method, params string) (got shownTask) {
-	id := fmt.Sprint(lastID.Add(1))
-	text := c.ask(`{"jsonrpc":"2.0","id":`+id+`,"method":"`+method+`","params":{`+params+`,`+taskMeta+`}}`, id)
-	var answer struct{ Result, Error json.RawMessage }
-	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		c.t.Error(err)
-	}
-	if answer.Error != nil {
-		_ = json.Unmarshal(answer.Error, &got.Error)
-	} else if err := json.Unmarshal(answer.Result, &got); err != nil {
-		c.t.Errorf("%v: %s", err, text)
-	}
-	return got
-}
-
-func (c *lineClient) about(verb string, task shownTask) shownTask {
-	return c.do("tasks/"+verb, fmt.Sprintf(`"taskId":%q`, task.TaskID))
 }
 
 // A call that waits for a person becomes a task of a client that takes tasks. It outlives the time for
@@ -259,4 +246,46 @@ func TestTasksAreDeclared(t *testing.T) {
 			t.Errorf("without a person: %s", got)
 		}
 	})
+}
+
+// A task is handed on as the server wrote it, and recorded as a call whose outcome is unknown.
+func TestTaskIsHandedOnAndRecordedAsOpen(t *testing.T) {
+	t.Parallel()
+	const task = `{"resultType":"task","task":{"taskId":"7","status":"working","ttl":60000}}`
+	record := t.TempDir() + "/calls"
+	file, err := audit.OpenFile(record, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	r := connectRaw(t, proxy.Options{
+		Confirm: approve(true), Audit: file,
+		Servers: []proxy.Server{{Name: "things", Open: func() (io.ReadWriteCloser, error) {
+			here, there := net.Pipe()
+			go func() {
+				for lines := bufio.NewScanner(there); lines.Scan(); {
+					var q mcptest.Request
+					if json.Unmarshal(lines.Bytes(), &q) != nil || q.ID == nil {
+						continue
+					}
+					result := map[string]string{
+						"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`,
+						"tools/list": `{"tools":[{"name":"delete_thing","inputSchema":{"type":"object"}}]}`,
+						"tools/call": task,
+					}[q.Method]
+					_, _ = fmt.Fprintf(there, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", q.ID, result)
+				}
+			}()
+			return here, nil
+		}}},
+	})
+	r.initialize("{}")
+	r.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"delete_thing","arguments":{"id":"a"}}}`)
+	if got := r.answer("1"); string(got["result"]) != task {
+		t.Errorf("got %s", got["result"])
+	}
+	text, err := os.ReadFile(record)
+	if err != nil || !strings.Contains(string(text), `"outcome":"unknown"`) {
+		t.Errorf("%v: recorded as\n%s", err, text)
+	}
 }

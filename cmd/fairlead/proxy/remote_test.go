@@ -1,12 +1,38 @@
 package proxy_test
 
 import (
+	"context"
+	"errors"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/mcptest"
 )
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A request that is cancelled at once is cancelled, whether or not it has left.
+func TestCancellationRightBehindItsRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := proxy.Cancelled(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			select {
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			case <-time.After(time.Hour):
+				return nil, errors.New("it was not cancelled")
+			}
+		}))
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
 
 // What goes wrong on the way to a server tells neither the client nor the log its key.
 func TestFaultsKeepSecrets(t *testing.T) {

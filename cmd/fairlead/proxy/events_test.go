@@ -1,8 +1,6 @@
 package proxy_test
 
 import (
-	"context"
-	"errors"
 	"io"
 	"net/http"
 	"testing"
@@ -11,10 +9,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 )
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // A stream on which a server says nothing may be closed by what lies between, every
 // minute for a day; one that closes at once is given up.
@@ -43,21 +37,4 @@ func TestSilentStreamIsOpenedAgain(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A request that is cancelled at once is cancelled, whether or not it has left.
-func TestCancellationRightBehindItsRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		err := proxy.Cancelled(t, roundTripper(func(r *http.Request) (*http.Response, error) {
-			select {
-			case <-r.Context().Done():
-				return nil, r.Context().Err()
-			case <-time.After(time.Hour):
-				return nil, errors.New("it was not cancelled")
-			}
-		}))
-		if !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-	})
 }
