@@ -47,3 +47,12 @@ func ExampleDangerouslyApproveEveryCallWithoutAsking() {
 	fmt.Println(decision.Verdict == hitl.Approved, decision.By, err)
 	// Output: true nobody: every call is approved without asking <nil>
 }
+
+func ExampleTwoPeople() {
+	ann := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+		return hitl.Decision{Verdict: hitl.Approved, By: "ann"}, nil
+	})
+	_, err := hitl.TwoPeople(ann, ann).Confirm(context.Background(), hitl.Request{})
+	fmt.Println(err)
+	// Output: it needs two people, and they have not given two names
+}

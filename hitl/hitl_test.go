@@ -1,21 +1,15 @@
 package hitl_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"log/slog"
 	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -23,142 +17,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func tool(tb testing.TB, name string, a annotation.Annotations) *middleware.Tool {
-	tb.Helper()
-	t, err := middleware.NewTool("files", &mcp.Tool{Name: name}, a.Attribute(annotation.Inferred, ""))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return t
-}
-
-func deletes(tb testing.TB) middleware.Call {
-	tb.Helper()
-	return middleware.Call{ID: "call-1", Scope: "ann", Tool: tool(tb, "delete", annotation.Destructive()), Arguments: json.RawMessage(`{"path":"a.txt"}`)}
-}
-
-// numbered is a call that is like no other.
-func numbered(tb testing.TB, i int) middleware.Call {
-	tb.Helper()
-	call := deletes(tb)
-	call.Arguments = fmt.Appendf(nil, `{"path":"%d.txt"}`, i)
-	return call
-}
-
-var done = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}
-
-// An executor stands behind the guard and records what it was given.
-type executor struct {
-	mu    sync.Mutex
-	calls []middleware.Call
-	do    func(n int) (*mcp.CallToolResult, error)
-}
-
-func (e *executor) CallTool(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	e.mu.Lock()
-	e.calls = append(e.calls, call)
-	n := len(e.calls)
-	e.mu.Unlock()
-	if e.do != nil {
-		return e.do(n)
-	}
-	return done, nil
-}
-
-func (e *executor) want(tb testing.TB, executions int) {
-	tb.Helper()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if got := len(e.calls); got != executions {
-		tb.Errorf("executed %d times, want %d", got, executions)
-	}
-}
-
-// guarded returns the executor behind a guard that accepts each tool as it comes.
-func guarded(e middleware.ToolCaller) middleware.ToolCaller {
-	return guard.New(e, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
-}
-
-// A person answers every question alike and counts them.
-type person struct {
-	asked    atomic.Int64
-	decision hitl.Decision
-}
-
-func (p *person) Confirm(context.Context, hitl.Request) (hitl.Decision, error) {
-	p.asked.Add(1)
-	return p.decision, nil
-}
-
-func (p *person) want(tb testing.TB, questions int64) {
-	tb.Helper()
-	if got := p.asked.Load(); got != questions {
-		tb.Errorf("asked %d times, want %d", got, questions)
-	}
-}
-
-func agreeable() *person { return &person{decision: hitl.Decision{Verdict: hitl.Approved}} }
-
-// wantDenied checks an error that ends a call for want of a yes.
-func wantDenied(tb testing.TB, res *mcp.CallToolResult, err error) *hitl.DeniedError {
-	tb.Helper()
-	denied, ok := errors.AsType[*hitl.DeniedError](err)
-	if !ok || res != nil || !errors.Is(err, hitl.ErrDenied) {
-		tb.Fatalf("got %v and error %v, want a DeniedError", res, err)
-	}
-	if !middleware.NotSent(err) || !middleware.Permanent(err) {
-		tb.Errorf("%v: not sent %t, permanent %t, want both", err, middleware.NotSent(err), middleware.Permanent(err))
-	}
-	return denied
-}
-
 func TestContract(t *testing.T) {
 	t.Parallel()
 	middlewaretest.Run(t, hitl.New(agreeable(), hitl.Options{Writes: true}))
-}
-
-func TestDangerousAndUnknownAreAsked(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name        string
-		a           annotation.Annotations
-		asked       int64
-		askedWrites int64 // with Options.Writes
-	}{
-		{"safe", annotation.ReadOnly(), 0, 0},
-		{"moderate", annotation.Write(), 0, 1},
-		{"moderate and idempotent", annotation.Update(), 0, 1},
-		{"dangerous", annotation.Destructive(), 1, 1},
-		{"needs confirmation", annotation.Annotations{ReadOnly: annotation.Yes, RequiresConfirmation: annotation.Yes}, 1, 1},
-		{"a write of which nobody said that it destroys nothing", annotation.Annotations{ReadOnly: annotation.No}, 1, 1},
-		{"unknown", annotation.Annotations{}, 1, 1},
-		{"a hint out of range", annotation.Annotations{Destructive: 9}, 1, 1},
-	} {
-		for _, writes := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, Writes %t", tt.name, writes), func(t *testing.T) {
-				t.Parallel()
-				want := tt.asked
-				if writes {
-					want = tt.askedWrites
-				}
-				e, p := new(executor), agreeable()
-				its := middleware.Call{Tool: tool(t, "tool", tt.a)}
-				if res, err := hitl.New(p, hitl.Options{Writes: writes})(guarded(e)).CallTool(t.Context(), its); res != done || err != nil {
-					t.Errorf("after a yes: got %v and error %v", res, err)
-				}
-				p.want(t, want)
-				e.want(t, 1)
-
-				e, p = new(executor), new(person)
-				res, err := hitl.New(p, hitl.Options{Writes: writes})(guarded(e)).CallTool(t.Context(), its)
-				p.want(t, want)
-				e.want(t, 1-int(want))
-				if want == 1 {
-					wantDenied(t, res, err)
-				}
-			})
-		}
-	}
 }
 
 type pointer struct{ decision hitl.Decision }
@@ -166,8 +27,6 @@ type pointer struct{ decision hitl.Decision }
 func (p *pointer) Confirm(context.Context, hitl.Request) (hitl.Decision, error) {
 	return p.decision, nil
 }
-
-var yes = hitl.Decision{Verdict: hitl.Approved}
 
 func TestAnythingButAClearYesIsADenial(t *testing.T) {
 	t.Parallel()
@@ -222,33 +81,6 @@ func TestAnythingButAClearYesIsADenial(t *testing.T) {
 				e.want(t, 0)
 			})
 		})
-	}
-}
-
-func TestGuidanceReachesTheModel(t *testing.T) {
-	t.Parallel()
-	p := &person{decision: hitl.Decision{Reason: "archive it instead", By: "ann"}}
-	res, err := hitl.New(p, hitl.Options{})(guarded(new(executor))).CallTool(t.Context(), deletes(t))
-	if denied := wantDenied(t, res, err); denied.Reason != "archive it instead" || denied.By != "ann" || denied.Err != nil {
-		t.Errorf("got %+v", denied)
-	}
-}
-
-func TestPersonSeesTheWholeCall(t *testing.T) {
-	t.Parallel()
-	its := deletes(t)
-	its.Arguments = json.RawMessage(`{"id":1,"it":2}`)
-	var got hitl.Request
-	c := hitl.New(hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) { got = r; return yes, nil }),
-		hitl.Options{About: func(_ context.Context, call middleware.Call) (string, string) {
-			return "why " + call.ID, "undo " + call.Tool.Name()
-		}})(guarded(new(executor)))
-	if _, err := c.CallTool(t.Context(), its); err != nil {
-		t.Fatal(err)
-	}
-	if got.Tool != its.Tool || string(got.Arguments) != `{"id":1,"it":2}` || got.CallID != "call-1" || got.Scope != "ann" ||
-		got.Why != "why call-1" || got.Undo != "undo delete" || got.Deadline.IsZero() {
-		t.Errorf("got %+v", got)
 	}
 }
 
@@ -328,30 +160,54 @@ func TestNewRefusesNegativeNumbers(t *testing.T) {
 	}
 }
 
-func TestLogHasQuestionsAndAnswersAndNoArguments(t *testing.T) {
+func TestTwoPeopleAreTwo(t *testing.T) {
 	t.Parallel()
+	by := func(name string) hitl.Decision { return hitl.Decision{Verdict: hitl.Approved, By: name} }
+	edited := by("bob")
+	edited.Arguments = json.RawMessage(`{}`)
 	for _, tt := range []struct {
-		name string
-		ask  hitl.ConfirmerFunc
-		want []string
+		name          string
+		first, second hitl.Decision
+		asked         int64 // the second
+		runs          int
 	}{
-		{"yes", func(context.Context, hitl.Request) (hitl.Decision, error) { return yes, nil }, []string{`"hitl: asked" tool=files/delete class=dangerous`, "outcome=approved"}},
-		{"no", func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{}, nil }, []string{"outcome=denied"}},
-		{"B175: panic", func(context.Context, hitl.Request) (hitl.Decision, error) { panic("boom") }, []string{"panic=boom", "stack=", "outcome=denied"}},
+		{"two", by("ann"), by("bob"), 1, 1},
+		{"B249: the same one twice", by("ann"), by("ann"), 1, 0},
+		{"B249: one without a name", by("ann"), by(""), 1, 0},
+		{"B249: two without a name", by(""), by(""), 1, 0},
+		{"one in two cases, with a blank", by("ann"), by("Ann "), 1, 0},
+		{"one with what cannot be seen", by("ann"), by("an\u200bn"), 1, 0},
+		{"one with another blank", by("ann  lee"), by("Ann\tLee"), 1, 0},
+		{"one with an accent, written in two ways", by("Jos\u00e9"), by("jose\u0301"), 1, 0},
+		{"two with other accents", by("Jos\u00e9"), by("Jos\u00e8"), 1, 1},
+		{"one in another script, written in two ways", by("\u0410\u043d\u0434\u0440\u0435\u0439"), by("\u0410\u043d\u0434\u0440\u0435\u0438\u0306"), 1, 0},
+		{"blanks for a name", by("ann"), by(" \t"), 1, 0},
+		{"the first says no", hitl.Decision{By: "ann"}, by("bob"), 0, 0},
+		{"the second says no", by("ann"), hitl.Decision{By: "bob"}, 1, 0},
+		{"one edits", by("ann"), edited, 1, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var log bytes.Buffer
-			c := hitl.New(tt.ask, hitl.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})(guarded(new(executor)))
+			e, first, second := new(executor), &person{decision: tt.first}, &person{decision: tt.second}
+			first.decision.Remember, second.decision.Remember = hitl.Always, hitl.Always
+			c := hitl.New(hitl.TwoPeople(first, second), hitl.Options{Remember: hitl.Always})(guarded(e))
 			_, err := c.CallTool(t.Context(), deletes(t))
-			for _, want := range tt.want {
-				if !strings.Contains(log.String(), want) {
-					t.Errorf("no %q in %s", want, &log)
-				}
+			second.want(t, tt.asked)
+			if e.want(t, tt.runs); (err == nil) != (tt.runs == 1) || err != nil && !errors.Is(err, hitl.ErrDenied) {
+				t.Errorf("got error %v", err)
 			}
-			if strings.Contains(log.String(), "a.txt") || err != nil && strings.Contains(err.Error(), "boom") {
-				t.Errorf("it tells too much: %v, %s", err, &log)
+			if _, _ = c.CallTool(t.Context(), deletes(t)); first.asked.Load() != 2 {
+				t.Error("their yes was remembered")
 			}
 		})
 	}
+	t.Run("nil", func(t *testing.T) {
+		t.Parallel()
+		defer func() {
+			if v := recover(); v == nil {
+				t.Error("no panic")
+			}
+		}()
+		hitl.TwoPeople(agreeable(), nil)
+	})
 }

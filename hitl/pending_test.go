@@ -310,17 +310,6 @@ func TestCallerThatHasGoneIsNotAsked(t *testing.T) {
 	}
 }
 
-func TestPendingErrorTexts(t *testing.T) {
-	t.Parallel()
-	err := fmt.Errorf("outer: %w", &hitl.PendingError{Tool: deletes(t).Tool})
-	if got := middleware.ForModel(err); !strings.Contains(got, "waits for the user's agreement") {
-		t.Errorf("for a model: %q", got)
-	}
-	if got := err.Error(); got != "outer: hitl: files/delete waits for a person's answer; call it again with the input that is asked for" {
-		t.Errorf("got %q", got)
-	}
-}
-
 // An answer that comes a second time, while the call that the first one allowed is on its
 // way, is a no and takes nothing back.
 func TestSecondAnswerTakesNothingBack(t *testing.T) {

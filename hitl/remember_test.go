@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -429,158 +427,20 @@ func TestRememberedApprovalEndsWithTheDefinition(t *testing.T) {
 	}
 }
 
-// Calls that are alike wait for one answer. A no is for all of them, and a yes for
-// one.
-func TestIdenticalQuestionsJoin(t *testing.T) {
+func TestRememberedApprovalCoversNoMetaOrInput(t *testing.T) {
 	t.Parallel()
-	const calls = 5
-	for _, tt := range []struct {
-		name             string
-		decision         hitl.Decision
-		err              error
-		silent           bool
-		asked            int64
-		executed, denied int
-	}{
-		{"a no", hitl.Decision{Reason: "not today", By: "ann"}, nil, false, 1, 0, calls},
-		{"no answer", hitl.Decision{}, errors.New("no screen"), false, 1, 0, calls},
-		{"silence", hitl.Decision{}, nil, true, 1, 0, calls},
-		{"a plain yes", yes, nil, false, calls, calls, 0},
-		{"a yes for the session", hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session}, nil, false, 1, calls, 0},
-		{"an edit", hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{}`)}, nil, false, calls, calls, 0},
-		{"an edit that cannot be sent", hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`[]`)}, nil, false, calls, 0, calls},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				e, p := new(executor), &person{decision: tt.decision}
-				var open, most atomic.Int64
-				ask := hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
-					most.Store(max(most.Load(), open.Add(1)))
-					defer open.Add(-1)
-					_, _ = p.Confirm(ctx, r)
-					if time.Sleep(time.Second); tt.silent {
-						<-ctx.Done()
-					}
-					return tt.decision, tt.err
-				})
-				c := hitl.New(ask, hitl.Options{Remember: hitl.Session})(guarded(e))
-				var denied atomic.Int64
-				var wg sync.WaitGroup
-				for range calls {
-					wg.Go(func() {
-						_, err := c.CallTool(t.Context(), deletes(t))
-						if no, ok := errors.AsType[*hitl.DeniedError](err); ok {
-							denied.Add(1)
-							if no.Reason != tt.decision.Reason || no.By != tt.decision.By {
-								t.Errorf("got %+v", no)
-							}
-						}
-					})
-				}
-				wg.Wait()
-				p.want(t, tt.asked)
-				e.want(t, tt.executed)
-				if most.Load() != 1 || int(denied.Load()) != tt.denied {
-					t.Errorf("%d questions at once, %d denied, want 1 and %d", most.Load(), denied.Load(), tt.denied)
-				}
-			})
-		})
+	e, p := new(executor), remembering(hitl.Always)
+	c := hitl.New(p, hitl.Options{Remember: hitl.Always})(guarded(e))
+	transport := deletes(t)
+	transport.Meta = mcp.Meta{"progressToken": 7}
+	for i, step := range []struct {
+		call  middleware.Call
+		asked int64
+	}{{withExtra(t), 1}, {withExtra(t), 2}, {deletes(t), 3}, {deletes(t), 3}, {transport, 3}, {withExtra(t), 4}} {
+		if _, err := c.CallTool(t.Context(), step.call); err != nil {
+			t.Fatalf("%d: %v", i, err)
+		}
+		p.want(t, step.asked)
 	}
-}
-
-func TestDifferentQuestionsDoNotJoin(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := new(person)
-		ask := hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
-			time.Sleep(time.Second)
-			return p.Confirm(ctx, r)
-		})
-		c := hitl.New(ask, hitl.Options{})(guarded(new(executor)))
-		other, digest, class := deletes(t), deletes(t), deletes(t)
-		other.Scope = "bob"
-		digest.Tool.Digest[0]++
-		class.Tool.Annotations = annotation.Annotations{}
-		calls := []middleware.Call{deletes(t), other, digest, class, with(deletes(t), `{"path": "a.txt"}`)}
-		var wg sync.WaitGroup
-		for _, call := range calls {
-			wg.Go(func() { _, _ = c.CallTool(t.Context(), call) })
-		}
-		wg.Wait()
-		p.want(t, int64(len(calls)))
-	})
-}
-
-// Who gives up takes nobody along.
-func TestJoinedCallsDoNotShareACancellation(t *testing.T) {
-	t.Parallel()
-	for _, first := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			e := new(executor)
-			c := hitl.New(hitl.ConfirmerFunc(func(ctx context.Context, _ hitl.Request) (hitl.Decision, error) {
-				select {
-				case <-time.After(5 * time.Second):
-					return yes, nil
-				case <-ctx.Done():
-					return hitl.Decision{}, context.Cause(ctx)
-				}
-			}), hitl.Options{})(guarded(e))
-			ctx, cancel := context.WithCancelCause(t.Context())
-			errs := make([]error, 2)
-			var wg sync.WaitGroup
-			for i := range 2 {
-				its := t.Context()
-				if (i == 0) == first {
-					its = ctx
-				}
-				wg.Go(func() {
-					time.Sleep(time.Duration(i))
-					_, errs[i] = c.CallTool(its, deletes(t))
-				})
-			}
-			time.Sleep(time.Second)
-			cancel(errGone)
-			wg.Wait()
-			if !first {
-				errs[0], errs[1] = errs[1], errs[0]
-			}
-			if !errors.Is(errs[0], errGone) || errs[1] != nil {
-				t.Errorf("got errors %v", errs)
-			}
-			e.want(t, 1)
-		})
-	}
-}
-
-func TestScopeHasItsShareOfTheQueue(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := new(person)
-		ask := hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
-			time.Sleep(time.Second)
-			return p.Confirm(ctx, r)
-		})
-		c := hitl.New(ask, hitl.Options{MaxPending: 10, MaxPendingPerScope: 3})(guarded(new(executor)))
-		var full atomic.Int64
-		var wg sync.WaitGroup
-		for i := range 20 {
-			call := numbered(t, i)
-			if call.Scope = "ann"; i == 19 {
-				call.Scope = "bob"
-			}
-			wg.Go(func() {
-				if _, err := c.CallTool(t.Context(), call); strings.Contains(err.Error(), "3 questions of this scope are open") {
-					full.Add(1)
-				}
-			})
-		}
-		wg.Wait()
-		p.want(t, 4)
-		if full.Load() != 16 {
-			t.Errorf("%d were turned away, want 16", full.Load())
-		}
-		_, _ = c.CallTool(t.Context(), deletes(t))
-		p.want(t, 5)
-	})
+	e.want(t, 6)
 }

@@ -4,19 +4,118 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// passing has no guard, so that what hitl lets through is executed.
+type passing struct{ e *executor }
+
+func (p *passing) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return p.e.CallTool(ctx, call)
+}
+
+func TestEditedArgumentsRunExactlyAsEdited(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, edit, want string }{
+		{"B181: edited", `{"path":"b.txt"}`, `{"path":"b.txt"}`},
+		{"B181: every byte counts", " {\"path\" :\t\"b.txt\", \"n\":1.0 }\n", " {\"path\" :\t\"b.txt\", \"n\":1.0 }\n"},
+		{"none any more", `{}`, `{}`},
+		{"not edited", ``, `{"path":"a.txt"}`},
+		{"edited to what it was", `{"path":"a.txt"}`, `{"path":"a.txt"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := new(executor)
+			p := agreeable()
+			if tt.edit != "" {
+				p.decision.Arguments = json.RawMessage(tt.edit)
+			}
+			its := deletes(t)
+			// The confirmer writes to its bytes after it has answered.
+			m := hitl.New(p, hitl.Options{})(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+				for i := range p.decision.Arguments {
+					p.decision.Arguments[i] = 'x'
+				}
+				return guarded(e).CallTool(ctx, call)
+			}))
+			if _, err := m.CallTool(t.Context(), its); err != nil {
+				t.Fatal(err)
+			}
+			e.want(t, 1)
+			if got := string(e.calls[0].Arguments); got != tt.want {
+				t.Errorf("executed with %q, want %q", got, tt.want)
+			}
+			if string(its.Arguments) != `{"path":"a.txt"}` {
+				t.Errorf("the caller's own bytes are now %s", its.Arguments)
+			}
+		})
+	}
+}
+
+func TestEditThatCannotBeSentIsADenial(t *testing.T) {
+	t.Parallel()
+	for _, edit := range []string{`{`, `[]`, `null`, `"text"`, `{"id":1,"id":2}`, `{"a":"\ud800"}`, `{"a":1e400}`, `{} {}`, ` `, "\n", `not JSON`} {
+		t.Run(edit, func(t *testing.T) {
+			t.Parallel()
+			e, p := new(executor), agreeable()
+			p.decision.Arguments = json.RawMessage(edit)
+			res, err := hitl.New(p, hitl.Options{})(guarded(e)).CallTool(t.Context(), deletes(t))
+			wantDenied(t, res, err)
+			if !strings.Contains(err.Error(), "edited arguments") {
+				t.Errorf("got error %v", err)
+			}
+			e.want(t, 0)
+		})
+	}
+	t.Run("empty and not nil", func(t *testing.T) {
+		t.Parallel()
+		e, p := new(executor), agreeable()
+		p.decision.Arguments = json.RawMessage{}
+		res, err := hitl.New(p, hitl.Options{})(guarded(e)).CallTool(t.Context(), deletes(t))
+		wantDenied(t, res, err)
+		e.want(t, 0)
+	})
+}
+
+// B073: what is executed is what was shown, whoever writes to the bytes meanwhile.
+func TestSnapshotOfTheArgumentsIsShownAndRuns(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		write func(callers, shown json.RawMessage)
+	}{
+		{"B073: the caller writes", func(callers, _ json.RawMessage) { copy(callers, `{"path":"/root"}`) }},
+		{"the confirmer writes", func(_, shown json.RawMessage) { copy(shown, `{"path":"/root"}`) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, its := new(executor), deletes(t)
+			want := string(its.Arguments)
+			_, err := hitl.New(hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+				if string(r.Arguments) != want {
+					t.Errorf("shown %s, want %s", r.Arguments, want)
+				}
+				tt.write(its.Arguments, r.Arguments)
+				return yes, nil
+			}), hitl.Options{})(guarded(e)).CallTool(t.Context(), its)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.want(t, 1)
+			if got := string(e.calls[0].Arguments); got != want {
+				t.Errorf("executed with %s, shown was %s", got, want)
+			}
+		})
+	}
+}
 
 func TestEditIsValidatedAgain(t *testing.T) {
 	t.Parallel()
@@ -139,156 +238,6 @@ func TestEditIsClassedAgain(t *testing.T) {
 	})
 }
 
-func TestTwoPeopleAreTwo(t *testing.T) {
-	t.Parallel()
-	by := func(name string) hitl.Decision { return hitl.Decision{Verdict: hitl.Approved, By: name} }
-	edited := by("bob")
-	edited.Arguments = json.RawMessage(`{}`)
-	for _, tt := range []struct {
-		name          string
-		first, second hitl.Decision
-		asked         int64 // the second
-		runs          int
-	}{
-		{"two", by("ann"), by("bob"), 1, 1},
-		{"B249: the same one twice", by("ann"), by("ann"), 1, 0},
-		{"B249: one without a name", by("ann"), by(""), 1, 0},
-		{"B249: two without a name", by(""), by(""), 1, 0},
-		{"one in two cases, with a blank", by("ann"), by("Ann "), 1, 0},
-		{"one with what cannot be seen", by("ann"), by("an\u200bn"), 1, 0},
-		{"one with another blank", by("ann  lee"), by("Ann\tLee"), 1, 0},
-		{"one with an accent, written in two ways", by("Jos\u00e9"), by("jose\u0301"), 1, 0},
-		{"two with other accents", by("Jos\u00e9"), by("Jos\u00e8"), 1, 1},
-		{"one in another script, written in two ways", by("\u0410\u043d\u0434\u0440\u0435\u0439"), by("\u0410\u043d\u0434\u0440\u0435\u0438\u0306"), 1, 0},
-		{"blanks for a name", by("ann"), by(" \t"), 1, 0},
-		{"the first says no", hitl.Decision{By: "ann"}, by("bob"), 0, 0},
-		{"the second says no", by("ann"), hitl.Decision{By: "bob"}, 1, 0},
-		{"one edits", by("ann"), edited, 1, 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			e, first, second := new(executor), &person{decision: tt.first}, &person{decision: tt.second}
-			first.decision.Remember, second.decision.Remember = hitl.Always, hitl.Always
-			c := hitl.New(hitl.TwoPeople(first, second), hitl.Options{Remember: hitl.Always})(guarded(e))
-			_, err := c.CallTool(t.Context(), deletes(t))
-			second.want(t, tt.asked)
-			if e.want(t, tt.runs); (err == nil) != (tt.runs == 1) || err != nil && !errors.Is(err, hitl.ErrDenied) {
-				t.Errorf("got error %v", err)
-			}
-			if _, _ = c.CallTool(t.Context(), deletes(t)); first.asked.Load() != 2 {
-				t.Error("their yes was remembered")
-			}
-		})
-	}
-	t.Run("nil", func(t *testing.T) {
-		t.Parallel()
-		defer func() {
-			if v := recover(); v == nil {
-				t.Error("no panic")
-			}
-		}()
-		hitl.TwoPeople(agreeable(), nil)
-	})
-}
-
-func ExampleTwoPeople() {
-	ann := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
-		return hitl.Decision{Verdict: hitl.Approved, By: "ann"}, nil
-	})
-	_, err := hitl.TwoPeople(ann, ann).Confirm(context.Background(), hitl.Request{})
-	fmt.Println(err)
-	// Output: it needs two people, and they have not given two names
-}
-
-func TestTerminalRemembersWhatItOffers(t *testing.T) {
-	t.Parallel()
-	offers := []hitl.Offer{{Longest: hitl.Always}, {Pattern: hitl.Pattern{{Name: "path", Glob: "*.txt\n"}}, Longest: hitl.Session}}
-	for _, tt := range []struct {
-		typed  string
-		offers []hitl.Offer
-		want   hitl.Decision
-	}{
-		{"y", offers, yes},
-		{"s", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session}},
-		{"A", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Always}},
-		{"s2", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Offer: 1}},
-		{"s 2", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Offer: 1}},
-		{"a2", offers, hitl.Decision{}},
-		{"s3", offers, hitl.Decision{}},
-		{"s0", offers, hitl.Decision{}},
-		{"arguments-always", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Always}},
-		{"tool-session", append(offers, hitl.Offer{Tool: true, Longest: hitl.Session}), hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Offer: 2}},
-		{"f path\ns", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Free: []string{"path"}}},
-		{"f path\na", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Always, Free: []string{"path"}}},
-		{"f path\ns2", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Offer: 1}},
-		{"f path\ny", offers, yes},
-		{"f path", offers, hitl.Decision{}},
-		{"f dir\ns", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session}},
-		{"f path\ns", nil, hitl.Decision{}},
-		{"e\n{\"path\":\"b\"}\nf path\ns", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Arguments: json.RawMessage(`{"path":"b"}`)}},
-		{"stop", offers, hitl.Decision{}},
-		{"archive it", offers, hitl.Decision{}},
-		{"s", nil, hitl.Decision{}},
-		{"a", offers[1:], hitl.Decision{}},
-		{"e\n{\"path\":\"b\"}\ns2", offers, hitl.Decision{}}, // the pattern was not about this
-		{"e\n{\"path\":\"b\"}\ns", offers, hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session, Arguments: json.RawMessage(`{"path":"b"}`)}},
-	} {
-		t.Run(tt.typed, func(t *testing.T) {
-			t.Parallel()
-			out := new(screen)
-			r := asks(t, `{"path":"a.txt"}`)
-			if r.Offers = tt.offers; tt.offers != nil {
-				r.Free = approvals.Free(r.Arguments)
-			}
-			got, err := terminal.New(strings.NewReader(tt.typed+"\nn\n"), out).Confirm(t.Context(), r)
-			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", tt.want) || err != nil {
-				t.Errorf("got %+v and error %v, want %+v", got, err, tt.want)
-			}
-			if want := `s2           files/delete with path like *.txt\n, for this session` + "\n"; len(tt.offers) > 1 && !strings.Contains(out.String(), want) {
-				t.Errorf("not shown: %s", out)
-			}
-		})
-	}
-}
-
-func TestTerminalShowsDrafts(t *testing.T) {
-	t.Parallel()
-	out := new(screen)
-	r := asks(t, `{"draft_id":["d1","d2"]}`)
-	r.Drafts = []hitl.Draft{
-		{ID: `"d1"`, Shown: `{"id":"d1","to":"Ann"}`},
-		{ID: `"d2"`, Shown: "to: Bob\x1b[2J" + strings.Repeat("\n", 200) + "and Mallory" + strings.Repeat("\nmore", 20)},
-	}
-	if _, err := terminal.New(strings.NewReader("d\ny\n"), out).Confirm(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{
-		"its id": `draft        "d1"`, "one member a line": `    "to": "Ann"`, "the other": `draft        "d2"`, "what controls a terminal": `to: Bob\x1b[2J`,
-		"B247: blank lines are counted": `⟦198 newlines⟧and Mallory`, "B247: what is left out is announced": "more lines of this draft; d shows them",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%s: no %q in %s", name, want, out)
-		}
-	}
-}
-
-func TestTerminalAnnouncesWhatIsBelowTheFold(t *testing.T) {
-	t.Parallel()
-	out := new(screen)
-	defer func() {
-		if want := `"a\n\n\nb \\n\\n\\n\\n\\n"`; !strings.Contains(out.String(), want) {
-			t.Errorf("no %s in %s", want, out)
-		}
-	}()
-	r := asks(t, `{"text":"hello`+strings.Repeat(`\n`, 200)+`rm -rf /","kept":"a\n\n\nb \\n\\n\\n\\n\\n"}`)
-	if _, err := terminal.New(strings.NewReader("y\n"), out).Confirm(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), `"text": "hello⟦200 newlines⟧rm -rf /"`) {
-		t.Errorf("B247: the payload is not beside what it hides behind: %s", out)
-	}
-}
-
 // A yes to what an edit made dangerous is one execution, although the tool alone
 // would need none: the guard is told.
 func TestGuardChecksTheEditedCall(t *testing.T) {
@@ -320,5 +269,21 @@ func TestGuardChecksTheEditedCall(t *testing.T) {
 			t.Errorf("%s, once more: %v", name, err)
 		}
 		e.want(t, 1)
+	}
+}
+
+func TestMetaThatChangesWhileAPersonIsAskedIsADenial(t *testing.T) {
+	t.Parallel()
+	e, call := new(executor), withExtra(t)
+	c := hitl.New(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+		call.Meta["dry_run"] = "changed"
+		return yes, nil
+	}), hitl.Options{})(guarded(e))
+	res, err := c.CallTool(t.Context(), call)
+	wantDenied(t, res, err)
+	e.want(t, 0)
+	call.Meta["dry_run"] = func() {}
+	if _, err := c.CallTool(t.Context(), call); !middleware.NotSent(err) {
+		t.Errorf("got error %v", err)
 	}
 }

@@ -19,6 +19,76 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// Two calls are one to a yes only if they are alike in every byte that is sent,
+// whatever a dialog shows of them, and whatever the model calls them.
+func TestEachCallNeedsItsOwnApproval(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		second func(c *middleware.Call)
+	}{
+		{"B245: only what a dialog would hide differs", func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"user":"ann","password":"b"}`) }},
+		{"B321: the same call ID, another path", func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"path":"/etc"}`) }},
+		{"B321: the same call ID, the same call", func(*middleware.Call) {}},
+		{"B317: the second leg of what the server asked", func(c *middleware.Call) { c.Input = &middleware.Input{State: "opaque"} }},
+		{"B317: the second leg, with another state", func(c *middleware.Call) { c.Input = &middleware.Input{State: "of another call"} }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, p, its := new(executor), agreeable(), deletes(t)
+			its.Arguments = json.RawMessage(`{"user":"ann","password":"a"}`)
+			e.do = func(n int) (*mcp.CallToolResult, error) {
+				if n == 1 {
+					return &mcp.CallToolResult{RequestState: "opaque"}, nil
+				}
+				return done, nil
+			}
+			c := hitl.New(p, hitl.Options{})(guarded(e))
+			if _, err := c.CallTool(t.Context(), its); err != nil {
+				t.Fatal(err)
+			}
+			p.want(t, 1)
+			p.decision = hitl.Decision{}
+			tt.second(&its)
+			res, err := c.CallTool(t.Context(), its)
+			wantDenied(t, res, err)
+			p.want(t, 2)
+			e.want(t, 1)
+		})
+	}
+}
+
+// Nothing that the server answers to one call extends its yes to another: a host
+// middleware that goes on by itself goes on without one.
+func TestStateOfTheServerExtendsNoApproval(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(c *middleware.Call){
+		"B317: other arguments":    func(c *middleware.Call) { c.Arguments = json.RawMessage(`{"path":"/"}`) },
+		"B317: another tool":       func(c *middleware.Call) { c.Tool = tool(t, "purge", annotation.Destructive()) },
+		"B317: the same once more": func(*middleware.Call) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e, p := new(executor), agreeable()
+			e.do = func(int) (*mcp.CallToolResult, error) { return &mcp.CallToolResult{RequestState: "go on"}, nil }
+			c := between(p, func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
+				res, err := next.CallTool(ctx, call)
+				if err != nil {
+					return nil, err
+				}
+				change(&call)
+				call.Input = &middleware.Input{State: res.RequestState}
+				return next.CallTool(ctx, call)
+			}, e, hitl.Options{})
+			if _, err := c.CallTool(t.Context(), deletes(t)); !errors.Is(err, guard.ErrRefused) {
+				t.Errorf("got error %v, want a refusal of the second leg", err)
+			}
+			p.want(t, 1)
+			e.want(t, 1)
+		})
+	}
+}
+
 // between returns a caller that asks p, passes what inside makes of the call, and
 // ends in a guarded e.
 func between(p hitl.Confirmer, inside func(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error), e *executor, o hitl.Options) middleware.ToolCaller {

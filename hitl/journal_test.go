@@ -23,6 +23,34 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+func TestLogHasQuestionsAndAnswersAndNoArguments(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		ask  hitl.ConfirmerFunc
+		want []string
+	}{
+		{"yes", func(context.Context, hitl.Request) (hitl.Decision, error) { return yes, nil }, []string{`"hitl: asked" tool=files/delete class=dangerous`, "outcome=approved"}},
+		{"no", func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{}, nil }, []string{"outcome=denied"}},
+		{"B175: panic", func(context.Context, hitl.Request) (hitl.Decision, error) { panic("boom") }, []string{"panic=boom", "stack=", "outcome=denied"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			c := hitl.New(tt.ask, hitl.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})(guarded(new(executor)))
+			_, err := c.CallTool(t.Context(), deletes(t))
+			for _, want := range tt.want {
+				if !strings.Contains(log.String(), want) {
+					t.Errorf("no %q in %s", want, &log)
+				}
+			}
+			if strings.Contains(log.String(), "a.txt") || err != nil && strings.Contains(err.Error(), "boom") {
+				t.Errorf("it tells too much: %v, %s", err, &log)
+			}
+		})
+	}
+}
+
 // A failing store fails at one kind of write, and records the steps.
 type failing struct {
 	hitl.Store

@@ -74,3 +74,23 @@ func TestNothingIsSaidToWaitThatDoesNot(t *testing.T) {
 		t.Errorf("%s (%v) is not what is told:\n%s", name, err, &told)
 	}
 }
+
+func TestGuidanceReachesTheModel(t *testing.T) {
+	t.Parallel()
+	p := &person{decision: hitl.Decision{Reason: "archive it instead", By: "ann"}}
+	res, err := hitl.New(p, hitl.Options{})(guarded(new(executor))).CallTool(t.Context(), deletes(t))
+	if denied := wantDenied(t, res, err); denied.Reason != "archive it instead" || denied.By != "ann" || denied.Err != nil {
+		t.Errorf("got %+v", denied)
+	}
+}
+
+func TestPendingErrorTexts(t *testing.T) {
+	t.Parallel()
+	err := fmt.Errorf("outer: %w", &hitl.PendingError{Tool: deletes(t).Tool})
+	if got := middleware.ForModel(err); !strings.Contains(got, "waits for the user's agreement") {
+		t.Errorf("for a model: %q", got)
+	}
+	if got := err.Error(); got != "outer: hitl: files/delete waits for a person's answer; call it again with the input that is asked for" {
+		t.Errorf("got %q", got)
+	}
+}

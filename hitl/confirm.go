@@ -1,0 +1,89 @@
+package hitl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/turn"
+	"github.com/fairlead-go/fairlead/redact"
+)
+
+var errSilent = errors.New("no answer in time")
+
+// confirm puts the question to the confirmer, whose goroutine holds the place too.
+func (a *asker) confirm(ctx context.Context, q query) *waiting.Asked[answer] {
+	q.place.Hold()
+	return waiting.Ask(ctx, waiting.Question[answer]{
+		Deadline: q.deadline, Silent: errSilent, Outlives: q.patience > 0, Done: q.place.Leave,
+		Put: func(ctx context.Context) answer {
+			a.Logger.LogAttrs(ctx, slog.LevelInfo, "hitl: asked",
+				slog.String("tool", q.call.Tool.String()), slog.String("class", q.call.Tool.Safety().String()))
+			request := a.request(ctx, q)
+			decision, err := a.ask(ctx, request)
+			return answer{decision: decision, err: err, offers: request.Offers, free: request.Free}
+		},
+		Lost: answer{err: errors.New("the confirmer ended its goroutine")},
+		Panicked: func(ctx context.Context, v any) answer {
+			a.panicked(ctx, "hitl: the confirmer panicked", redact.Said{Call: q.call, Value: v})
+			return answer{err: errors.New("the confirmer panicked; the log of the host has the stack")}
+		},
+		Left: func(ctx context.Context, got answer) bool { return a.leave(ctx, q, got) },
+		Late: func(ctx context.Context, got answer) { a.late(ctx, q, got) },
+	})
+}
+
+func (a *asker) request(ctx context.Context, q query) Request {
+	r := Request{
+		ID: q.id, Tool: q.call.Tool, Arguments: bytes.Clone(q.call.Arguments), CallID: q.call.ID, Scope: q.call.Scope, Input: q.input,
+		Extra: bytes.Clone(q.extra),
+	}
+	for _, d := range q.drafts {
+		r.Drafts = append(r.Drafts, Draft(d))
+	}
+	record := callstate.Of(ctx).Record()
+	r.InDoubt = record.InDoubt
+	if !q.edited {
+		r.Sources = record.Sources
+	}
+	if !a.drafts.Commits(q.call.Tool) && q.extra == nil && !record.Raised() {
+		a.offer(ctx, q.call, &r)
+	}
+	r.Deadline, _ = ctx.Deadline()
+	if a.About != nil {
+		r.Why, r.Undo = a.About(ctx, q.call)
+	}
+	return r
+}
+
+// A GroupConfirmer is a [Confirmer] that can put several questions in one dialog. If it
+// is given to [New], the calls of one batch (package batch) that need an approval are put
+// to it together; one alone still goes to Confirm.
+//
+// ConfirmGroup returns the decision on each request, by its ID. A request that is missing is
+// denied, an ID that was not asked about has no effect, and an error denies all. The context
+// ends when no call waits for an answer; each request has its own Deadline.
+type GroupConfirmer interface {
+	Confirmer
+	ConfirmGroup(ctx context.Context, requests []Request) (map[string]Decision, error)
+}
+
+// ask puts a question, together with the others of its turn if the confirmer can.
+func (a *asker) ask(ctx context.Context, request Request) (Decision, error) {
+	ticket := turn.Of(ctx)
+	together, ok := a.confirmer.(GroupConfirmer)
+	if ticket == nil || !ok || request.Input != nil {
+		ticket.Asking()
+		return a.confirmer.Confirm(ctx, request)
+	}
+	return a.groups.Ask(ctx, ticket, request.ID, request, func(ctx context.Context, requests []Request) (map[string]Decision, error) {
+		if len(requests) == 1 {
+			decision, err := together.Confirm(ctx, requests[0])
+			return map[string]Decision{requests[0].ID: decision}, err
+		}
+		return together.ConfirmGroup(ctx, requests)
+	})
+}

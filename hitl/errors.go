@@ -1,0 +1,123 @@
+package hitl
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// ErrDenied is in the tree of every error that ends a call for want of an approval.
+var ErrDenied = errors.New("hitl: denied")
+
+// A DeniedError reports that a call was not made, and why.
+type DeniedError struct {
+	fault.Final
+
+	Tool   *middleware.Tool
+	Reason string // the guidance that came with a denial
+	By     string // who denied it, a person or a policy; "" for a person without a name
+	Err    error  // why there was no answer, nil if a person denied it
+
+	own bool // for this call alone, and not for identical ones: it is about what was edited
+}
+
+func (e *DeniedError) Error() string {
+	by := "the user"
+	if e.By != "" {
+		by = safetext.Cut(safetext.Line(e.By), 80)
+	}
+	switch {
+	case e.Err != nil:
+		return fmt.Sprintf("hitl: %s was not approved (%v)", e.Tool, e.Err)
+	case e.Reason != "":
+		return fmt.Sprintf("hitl: %s was denied by %s: %s", e.Tool, by, e.Reason)
+	}
+	return fmt.Sprintf("hitl: %s was denied by %s", e.Tool, by)
+}
+
+// ForModel returns the guidance that came with a denial, or states that the call was not
+// approved and that no question about it is open.
+func (e *DeniedError) ForModel() string {
+	tool := e.Tool.ModelName()
+	switch told := middleware.ForModel(e.Err); {
+	case told != "":
+		return fmt.Sprintf("%s was not called: %s.", tool, strings.TrimRight(told, "."))
+	case e.Err != nil:
+		return tool + " was not called: it was not approved, and no question about it is open. Tell the user, and call it again only if they ask for it."
+	case e.Reason != "":
+		return fmt.Sprintf("%s was not called. The user said no: %s", tool, e.Reason)
+	}
+	return tool + " was not called. The user said no; do not call it again, ask what to do instead."
+}
+
+func (e *DeniedError) Is(target error) bool { return target == ErrDenied }
+
+func (e *DeniedError) Unwrap() error { return e.Err }
+
+var (
+	errNoConfirmer = fault.Told(errors.New("the chain has no confirmer"), false,
+		"it needs an approval, and this host has no way to ask for one. Tell the user, and do not call it again")
+	errRevoked = fault.Plain("the approval that answered was taken back, or has ended; call it again to have it asked about")
+)
+
+// A storeError keeps the store's own words from a model.
+type storeError struct{ err error }
+
+func (storeError) Error() string   { return "it could not be written down; the log of the host says why" }
+func (e storeError) Unwrap() error { return e.err }
+
+// A PendingError ends the first leg of a call whose caller asks the person. A [Confirmer] that
+// cannot wait returns one with what is to be asked and a state of its own. The client gets an
+// input_required result and repeats the call with the answers: the Confirmer gets them, and
+// its state, as Request.Input, under the same Request.ID.
+//
+// Until then, for Options.Timeout, the question is open in the store and counts as one of
+// Options.MaxPending. Its first answer is its only one.
+type PendingError struct {
+	fault.Final
+
+	Tool     *middleware.Tool // set by the middleware
+	Requests mcp.InputRequestMap
+	State    string // comes back with the answers; the client can read and alter it, so seal it
+}
+
+func (e *PendingError) Error() string {
+	return fmt.Sprintf("hitl: %s waits for a person's answer; call it again with the input that is asked for", e.Tool)
+}
+
+// ForModel states that the model can do nothing.
+func (e *PendingError) ForModel() string {
+	return e.Tool.ModelName() + " was not called yet: it waits for the user's agreement. Do not call it again; tell the user."
+}
+
+// InputRequired returns what is asked, and what comes back with the answers.
+func (e *PendingError) InputRequired() (requests mcp.InputRequestMap, state string) {
+	return e.Requests, e.State
+}
+
+// A WaitingError ends a call whose question stays open; see Options.Patience.
+type WaitingError struct {
+	fault.Final
+
+	Tool  *middleware.Tool
+	Where string    // the person finds the question
+	Until time.Time // when the question ends
+}
+
+func (e *WaitingError) Error() string {
+	return fmt.Sprintf("hitl: %s waits for a person's answer %s until %s; the identical call takes the answer, once", e.Tool, e.Where, e.Until.UTC().Format(clock))
+}
+
+// ForModel returns where the question is open, until when, and what takes the answer.
+func (e *WaitingError) ForModel() string {
+	return fmt.Sprintf("%s was not called yet: it waits for the user's approval %s until %s. Tell the user. Once they have decided, make exactly the same call again: it takes their answer.",
+		e.Tool.ModelName(), e.Where, e.Until.UTC().Format(clock))
+}
+
+const clock = "15:04 UTC"

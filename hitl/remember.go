@@ -1,0 +1,185 @@
+package hitl
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/internal/entries"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// stands approves a call by a remembered approval, if there is one. Each such call is an approval of its own.
+func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, found bool, err error) {
+	if a.drafts.Commits(call.Tool) { // their arguments do not hold what they do
+		return nil, false, nil
+	}
+	if extra, err := callstate.Extra(&call); extra != nil || err != nil {
+		return nil, false, nil
+	}
+	if record := callstate.Of(ctx).Record(); record.Raised() { // the approval was given without these sources, or for it to happen once
+		return nil, false, nil
+	}
+	began := time.Now()
+	s, found := a.find(ctx, call)
+	if !found {
+		return nil, false, nil
+	}
+	yes = &agreed{call: call, shown: call.Tool.Safety(), id: rand.Text(), by: s.By, standing: s.ID, until: began.Add(a.Lifetime)}
+	if s.Until.Before(yes.until) {
+		yes.until = s.Until
+	}
+	approved := entries.Question(yes.id, &call, nil, nil, yes.until)
+	approved.State, approved.Standing, approved.By = approvals.Approved, s.ID, s.By
+	if err := a.Store.Add(context.WithoutCancel(ctx), approved); errors.Is(err, approvals.ErrNoEffect) {
+		return nil, false, nil // taken back since it was found
+	} else if err != nil {
+		return nil, true, a.storeFailed(ctx, &call, err)
+	}
+	a.decided(ctx, &call, outcome{what: "remembered", by: s.By, took: time.Since(began)})
+	return yes, true, nil
+}
+
+// Remember is for how long an approval is remembered. The zero value is for one call.
+type Remember uint8
+
+// How long an approval is remembered.
+const (
+	Once    Remember = iota // for this call alone
+	Session                 // until Options.SessionLifetime is over or the process ends
+	Always                  // until Options.AlwaysLifetime is over or the tool's definition changes
+)
+
+// String returns "once", "session" or "always".
+func (r Remember) String() string { return [...]string{"once", "session", "always"}[min(r, Always)] }
+
+// A Pattern is which arguments a remembered approval covers: it names every member, with its
+// value, a glob that fits it, or as one that may be anything.
+type Pattern = approvals.Pattern
+
+// An Offer is something that may be remembered with an approval. It holds for calls of
+// this scope, of this tool, while its definition and its class are the ones that were
+// shown; each such call still gets an approval of its own, for one execution.
+type Offer struct {
+	Pattern  Pattern // nil means exactly these arguments, unless Tool is set
+	Tool     bool    // any arguments
+	Longest  Remember
+	Lifetime time.Duration // of Always
+}
+
+// String describes the offer, safe to show to a person.
+func (o Offer) String() string {
+	switch {
+	case o.Tool:
+		return "any arguments"
+	case o.Pattern == nil:
+		return "exactly these arguments"
+	}
+	return o.Pattern.String()
+}
+
+// offer puts into a request what may be remembered of a call: nothing if the host allows
+// nothing, or if its definition has no digest.
+func (a *asker) offer(ctx context.Context, call middleware.Call, r *Request) {
+	if a.Remember == Once || call.Tool.Digest == (middleware.Digest{}) {
+		return
+	}
+	r.Offers = []Offer{{Longest: a.Remember, Lifetime: a.AlwaysLifetime}}
+	if a.Remember == Always {
+		r.Ends = approvals.Ends(a.AlwaysLifetime)
+	}
+	if a.Patterns != nil {
+		for _, p := range a.Patterns(ctx, call) {
+			if p.Covers(call.Arguments) {
+				r.Offers = append(r.Offers, Offer{Pattern: slices.Clone(p), Longest: a.Remember, Lifetime: a.AlwaysLifetime})
+			}
+		}
+	}
+	if a.OfferTool {
+		r.Offers = append(r.Offers, Offer{Tool: true, Longest: Session})
+	}
+	if a.OfferMembers {
+		r.Free = approvals.Free(call.Arguments)
+		r.Suggestion = a.habits.Suggestion(&call)
+	}
+}
+
+// remember records an approval that is to stand. What was not offered is not
+// remembered, and the approval is for this call alone. An error is the store's.
+func (a *asker) remember(ctx context.Context, approved middleware.Call, got answer) error {
+	d := got.decision
+	if d.Remember == Once || len(got.offers) == 0 {
+		return nil
+	}
+	kept := entries.Standing(&approved, d.By, time.Now().Add(min(cmp.Or(d.Lifetime, a.AlwaysLifetime), a.AlwaysLifetime)))
+	if d.Remember == Session {
+		kept.Session, kept.Until = a.session, time.Now().Add(a.SessionLifetime)
+	}
+	err := got.fill(&kept, approved)
+	if err == nil && !kept.Covers(approved) {
+		err = errNotOffered
+	}
+	if errors.Is(err, errNotOffered) {
+		a.Logger.LogAttrs(ctx, slog.LevelWarn, "hitl: what was to be remembered was not offered, so nothing is",
+			slog.String("tool", approved.Tool.String()))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return a.Store.Remember(context.WithoutCancel(ctx), kept)
+}
+
+var errNotOffered = errors.New("it was not offered")
+
+func (got answer) fill(kept *approvals.Standing, approved middleware.Call) (err error) {
+	d := got.decision
+	if d.Lifetime < 0 || d.Offer < 0 || d.Offer >= len(got.offers) || d.Remember > got.offers[d.Offer].Longest {
+		return errNotOffered
+	}
+	switch o := got.offers[d.Offer]; {
+	case len(d.Free) > 0:
+		if d.Offer != 0 || d.Arguments != nil || len(got.free) == 0 { // the folders that were shown are those of the call
+			return errNotOffered
+		}
+		kept.Pattern = approvals.Freed(approved.Arguments, d.Free)
+	case o.Pattern != nil:
+		kept.Pattern = o.Pattern
+	case o.Tool:
+		kept.Arguments = approvals.AnyArguments
+	default:
+		kept.Arguments, err = approvals.ExactArguments(approved.Arguments)
+	}
+	return err
+}
+
+// find returns a remembered approval that covers the call. It ends those of a definition
+// that has changed: they do not come back with the definition.
+func (a *asker) find(ctx context.Context, call middleware.Call) (approvals.Standing, bool) {
+	if a.Remember == Once {
+		return approvals.Standing{}, false
+	}
+	remembered, err := a.Store.Remembered(ctx, call.Scope, call.Tool.Server, call.Tool.Name())
+	if err != nil {
+		a.Logger.LogAttrs(ctx, slog.LevelError, "hitl: the store failed, so a person is asked", slog.Any("err", err))
+		return approvals.Standing{}, false
+	}
+	for _, kept := range remembered {
+		switch {
+		case kept.Definition != call.Tool.Digest.String():
+			err := a.Store.Forget(context.WithoutCancel(ctx), kept.Scope, kept.ID)
+			a.Logger.LogAttrs(ctx, slog.LevelInfo, "hitl: the definition has changed, so a remembered yes is forgotten",
+				slog.String("tool", call.Tool.String()), slog.Any("err", err))
+		case kept.Session != "" && kept.Session != a.session, kept.Session == "" && a.Remember < Always, !kept.Covers(call):
+		default:
+			return kept, true
+		}
+	}
+	return approvals.Standing{}, false
+}

@@ -1,0 +1,169 @@
+package hitl
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/internal/entries"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
+)
+
+// A Request is what a person is asked about. Tool.Definition has
+// the server's texts: escape them before you show it.
+type Request struct {
+	ID        string           // the question's own, under which the store keeps it
+	Tool      *middleware.Tool // class and evidence: Tool.Explain()
+	Arguments json.RawMessage  // the exact bytes that will be sent after an approval
+	// Extra is what the call sends beside its arguments, nil for nothing: a JSON object with
+	// what it has of _meta, inputResponses and requestState. Progress tokens, trace context
+	// and what else belongs to the transport are left out. An approval covers the rest.
+	Extra json.RawMessage
+	// Sources are where the arguments came from, nil unless the chain has package flow. After an edit there are
+	// none. A call with a source that has a Rule has no Offers, and no remembered approval covers it.
+	Sources  []Source
+	CallID   string    // the model's, for display
+	Scope    string    // whose call it is
+	Why      string    // why the call is wanted, by Options.About
+	Undo     string    // how it can be taken back, by Options.About
+	Deadline time.Time // when silence becomes a denial, or the caller has gone
+	// InDoubt is when a call with the same effect was made that may have happened, zero
+	// for none (package doubt). Caution has it, and nothing is offered to be remembered.
+	InDoubt time.Time
+	// Drafts are what the call is to commit, each as its tool answered: the server's
+	// text. A person who is not shown them cannot agree to them.
+	Drafts []Draft
+	// Offers are what may be remembered with an approval, the first one exactly these
+	// arguments; none if nothing may be. Free are the members that the person may leave free
+	// in the first, each with what it may be then.
+	Offers []Offer
+	Free   Pattern
+	// Ends are how long an approval for always may last, the host's limit last, which holds if nothing is chosen.
+	Ends []approvals.End
+	// Suggestion is what to remember, if the last approvals of this tool follow a rule, as a
+	// sentence that is safe to show; "" for none.
+	Suggestion string
+	// Input is what came back with the second leg of a question that ended with a
+	// [*PendingError]; nil where the question is new. It is anybody's text, and not sent.
+	Input *middleware.Input
+}
+
+// Digest returns a digest of what a person is shown and approves: all of the request but
+// its deadline and its Input.
+func (r Request) Digest() string {
+	r.Deadline, r.Input = time.Time{}, nil
+	form, err := json.Marshal(struct { //nolint:musttag // only its digest is used
+		Request
+
+		Tool      []string
+		Arguments []byte // exactly, as no RawMessage is written
+		Extra     []byte
+	}{r, []string{r.Tool.Server, r.Tool.Name(), r.Tool.Digest.String(), r.Tool.Explain()}, r.Arguments, r.Extra})
+	if err != nil {
+		panic(err) // a pattern that Pattern.Covers accepted is valid JSON, and the rest is text
+	}
+	return entries.Hash(form)
+}
+
+// Reasons returns what the call's class rests on, one reason a line, as the tool's [middleware.Tool.Explain]
+// has it without its heading: the tool and its class. A line for each of the Sources follows.
+func (r Request) Reasons() []string {
+	// The tool's name is the server's text, so the heading ends by its length.
+	rest := strings.TrimPrefix(r.Tool.Explain(), fmt.Sprintf("%s: %s\n", r.Tool, r.Tool.Safety()))
+	reasons := strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
+	for _, s := range r.Sources {
+		reasons = append(reasons, s.String())
+	}
+	return reasons
+}
+
+// A Choice is an approval that a person may choose.
+type Choice struct {
+	// Name is "once", or what is remembered ("arguments", "members" or "tool") and for how
+	// long ("session" or "always"), such as "arguments-session".
+	Name     string
+	Text     string // a sentence that is safe to show
+	Decision Decision
+}
+
+// Choices returns the approvals that the person may choose from: for this call alone, and
+// then each offer, for the session and for always if it may stand so long.
+func (r Request) Choices() []Choice {
+	choices := []Choice{{"once", "this call alone", Decision{Verdict: Approved}}}
+	named := make(map[string]int)
+	for i, o := range r.Offers {
+		kind, arguments := "arguments", ""
+		switch {
+		case o.Tool:
+			kind, arguments = "tool", approvals.AnyArguments
+		case o.Pattern != nil:
+			kind = "members"
+		}
+		if named[kind]++; named[kind] > 1 {
+			kind = fmt.Sprintf("%s-%d", kind, named[kind])
+		}
+		what := approvals.Standing{Server: r.Tool.Server, Tool: r.Tool.Name(), Pattern: o.Pattern, Arguments: arguments}.String()
+		for remember := Session; remember <= o.Longest; remember++ {
+			until := "for this session"
+			if remember == Always {
+				until = "until " + time.Now().Add(o.Lifetime).Format("2 January 2006") + " at the latest"
+			}
+			choices = append(choices, Choice{kind + "-" + remember.String(), what + ", " + until, Decision{Verdict: Approved, Remember: remember, Offer: i}})
+		}
+	}
+	return choices
+}
+
+// End returns how long the one of Ends with a name is, and 0 for no name.
+func (r Request) End(name string) (lifetime time.Duration, ok bool) {
+	for _, e := range r.Ends {
+		if e.Name == name {
+			return e.Lifetime, true
+		}
+	}
+	return 0, name == ""
+}
+
+// Leave returns the request with the named members left free in its first offer, for a
+// dialog that shows what is remembered then. It is false if one of them cannot be.
+func (r Request) Leave(names []string) (Request, bool) {
+	p := approvals.Freed(r.Arguments, names)
+	if p == nil || len(r.Free) == 0 || len(r.Offers) == 0 {
+		return r, false
+	}
+	r.Offers = slices.Clone(r.Offers)
+	r.Offers[0].Pattern = p
+	return r, true
+}
+
+// Caution returns what is known against the call, on one line that is safe to show, and "" for nothing: that
+// the same call may have happened already, and that the arguments may not run as they read, since they have
+// characters that can be taken for others, which [safetext.Line] escapes.
+func (r Request) Caution() string {
+	var known []string
+	if !r.InDoubt.IsZero() {
+		known = append(known, fmt.Sprintf("the same call, %v ago, may have happened: its outcome is unknown, and this one may do it again",
+			time.Since(r.InDoubt).Round(time.Second)))
+	}
+	form, _ := canonical.AppendObject(nil, r.Arguments) // ambiguous ones are not sent
+	if safetext.Doubtful(r.Tool.String()) || safetext.Doubtful(string(form)) || safetext.Doubtful(string(r.Extra)) {
+		known = append(known, `it has characters that can be taken for others; they are written as \u and their number`)
+	}
+	return strings.Join(known, "; ")
+}
+
+// A Source is where one argument came from.
+type Source = callstate.Source
+
+// A Draft is one item that a call is to commit.
+type Draft struct {
+	ID     string
+	Shown  string // what the tool answered: the server's text, escape it
+	Digest string // SHA-256 of Shown, in hexadecimal
+}
