@@ -129,8 +129,8 @@ func (a *asker) pass(ctx context.Context, call *middleware.Call) (*mcp.CallToolR
 	return res, err
 }
 
-// agree returns the approval of a call, or an error that is the reason why it is not made. A call whose
-// question is led by an identical one shares a denial with it, but an approval is for one call: the next one leads then.
+// agree returns the approval of a call, or an error that is the reason why it is not made. A call whose question is
+// led by an identical one shares a denial with it, but an approval is for one call: the next one leads then.
 func (a *asker) agree(ctx context.Context, call middleware.Call, began time.Time) (*agreed, error) {
 	if a.confirmer == nil {
 		return nil, &DeniedError{Tool: call.Tool, Err: errNoConfirmer}

@@ -1,22 +1,19 @@
 package approvals
 
+// The book is what Memory and File have in common: the state of a store, and the rules by which it changes. Every
+// change is an entry. commit checks an entry against the state, writes it, and only then applies it, so that a change
+// which cannot be written has not happened. A file is read back by the same steps without the writing: check with a
+// zero time, since the entry was in time when it was written, and apply.
+
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"maps"
-	"math"
-	"os"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/fairlead-go/fairlead/internal/logfile"
 )
 
 // What a book keeps. The approvals that are open are bounded by those who ask.
@@ -25,6 +22,7 @@ const (
 	maxStanding = 10_000 // remembered approvals of one scope that have not expired, so that no scope takes another's place
 )
 
+// An entry is one change of a store, and one line of its file.
 type entry struct {
 	At       time.Time `json:"at"`
 	Op       op        `json:"op"`
@@ -36,6 +34,7 @@ type entry struct {
 	Why      string    `json:"why,omitempty"`
 }
 
+// An op is the kind of an entry, and says which of its fields are set.
 type op string
 
 const (
@@ -115,6 +114,7 @@ func (b *book) Forget(_ context.Context, scope, id string) error {
 	return b.commit(entry{Op: forgotten, ID: id, Scope: scope})
 }
 
+// commit makes one change, while no other goroutine or process makes one.
 func (b *book) commit(e entry) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -183,6 +183,7 @@ func (b *book) stands(a Approval, now time.Time) bool {
 	return a.Standing == "" || there && now.Before(s.Until)
 }
 
+// checkNew returns what keeps an approval from being added: it begins as Pending, or as Approved by a remembered one.
 func (b *book) checkNew(a Approval, now time.Time) error {
 	switch _, known := b.approvals[a.ID]; {
 	case a.ID == "":
@@ -197,6 +198,7 @@ func (b *book) checkNew(a Approval, now time.Time) error {
 	return fmt.Errorf("approvals: an approval cannot begin as %q", a.State)
 }
 
+// apply changes the state by an entry that check has let pass. It cannot fail.
 func (b *book) apply(e entry) {
 	switch e.Op {
 	case asked:
@@ -231,6 +233,7 @@ func (b *book) void(id string) {
 	}
 }
 
+// advance sets the state of an approval, and drops the oldest of those that are over.
 func (b *book) advance(id string, c Change) {
 	a := b.approvals[id]
 	a.State, a.By = c.To, cmp.Or(c.By, a.By)
@@ -271,325 +274,3 @@ type Memory struct{ book }
 
 // NewMemory returns an empty store.
 func NewMemory() *Memory { return &Memory{newBook(func(entry) error { return nil })} }
-
-// File is a store in a file that survives the end of its process: JSON Lines, one
-// for each change, each on the disk before the change counts. Several processes may share
-// it: each appends under a lock, after what the others have appended.
-//
-// An open approval is void once the file is opened while no other process has it open, which NAME.lock shows: a
-// question has no caller that waits for its answer, and an approval that was not used has expired, except one
-// that was given while no call waited (Standing.Once). A file executes nothing. It grows with every question; rotate it by starting a new one.
-type File struct {
-	book
-
-	log         *logfile.File
-	in          *os.File // the same, to read what others append
-	users       *os.File // locked, shared, by every process that has the file open
-	size        int64    // of what was read
-	interrupted []Approval
-}
-
-// OpenFile opens the store in the file given, and makes it if it is not there. It fails if
-// a line other than a last one that was cut off cannot be read. Logger gets a line for each
-// approval that was open and is void; nil is silent.
-func OpenFile(name string, logger *slog.Logger) (*File, error) {
-	return openFile(name, logger, func(f *os.File) logfile.Disk { return f })
-}
-
-func openFile(name string, logger *slog.Logger, through func(*os.File) logfile.Disk) (*File, error) {
-	log, in, err := logfile.Share(name, through)
-	if err != nil {
-		return nil, fmt.Errorf("approvals: %w", err)
-	}
-	f := &File{log: log, in: in}
-	if f.users, err = os.OpenFile(in.Name()+".lock", os.O_RDWR|os.O_CREATE, 0o600); err == nil {
-		err = f.open(logger)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("approvals: %s: %w", name, err), f.Close())
-	}
-	return f, nil
-}
-
-// open replays what was written and, if no other process has it open, ends what was open.
-func (f *File) open(logger *slog.Logger) error {
-	f.book = newBook(f.append)
-	release, err := f.log.Hold()
-	if err != nil {
-		return err
-	}
-	defer release()
-	f.lock = f.held
-	if err := f.read(f.in, true); err != nil {
-		return err
-	}
-	if logfile.TryLock(f.users, true) == nil {
-		if err := f.voidWhatWasOpen(logger); err != nil {
-			return err
-		}
-		_ = logfile.Unlock(f.users)
-	}
-	return logfile.TryLock(f.users, false)
-}
-
-// held returns once no other process writes, and has what they have written.
-func (f *File) held(writes bool) (release func(), err error) {
-	if err := f.log.Err(); err != nil {
-		return nil, fmt.Errorf("approvals: %w", err)
-	}
-	release = func() {}
-	if writes {
-		if release, err = f.log.Hold(); err != nil {
-			return nil, err
-		}
-	}
-	if err := f.read(io.NewSectionReader(f.in, f.size, math.MaxInt64-f.size), writes); err != nil {
-		release()
-		return nil, err
-	}
-	return release, nil
-}
-
-// read makes the changes of whole lines. A last line that was cut off is taken away, if
-// no other process can be writing it.
-func (f *File) read(in io.Reader, alone bool) error {
-	cut := false
-	for text, err := range logfile.Lines(in) {
-		if err != nil {
-			return err
-		}
-		if cut = !bytes.HasSuffix(text, []byte("\n")); cut { // it never counted
-			break
-		}
-		var e entry
-		if err = json.Unmarshal(text, &e); err == nil {
-			err = f.check(e, time.Time{})
-		}
-		if err != nil {
-			return fmt.Errorf("the line at byte %d is damaged: %w", f.size, err)
-		}
-		f.size += int64(len(text))
-		f.apply(e)
-	}
-	return f.log.Resume(f.size, cut && alone)
-}
-
-func (f *File) voidWhatWasOpen(logger *slog.Logger) error {
-	for _, a := range f.approvals {
-		waits := a.State == Approved && time.Now().Before(f.standing[a.Scope][a.ID].Until)
-		if a.State.Open() && !waits {
-			f.interrupted = append(f.interrupted, a)
-		}
-	}
-	slices.SortFunc(f.interrupted, func(x, y Approval) int { return x.Until.Compare(y.Until) })
-	for _, a := range f.interrupted {
-		if err := f.make(entry{Op: advanced, ID: a.ID, Change: &Change{To: Void, By: "restart"}}); err != nil {
-			return err
-		}
-		if logger == nil {
-			continue
-		}
-		what := "nothing was sent"
-		if a.State == Spent {
-			what = "it may or may not have happened: look before it is done again"
-		}
-		logger.Warn("approvals: interrupted by the end of the process", slog.String("id", a.ID), slog.String("call", a.CallID),
-			slog.String("tool", a.Server+"/"+a.Tool), slog.String("scope", a.Scope), slog.String("was", string(a.State)), slog.String("so", what))
-	}
-	return nil
-}
-
-// Interrupted returns what was open when the file was opened and no other process had it
-// open, in the state that it had then. The outcome of those that were spent is unknown.
-func (f *File) Interrupted() []Approval { return slices.Clone(f.interrupted) }
-
-func (f *File) append(e entry) error {
-	line, err := json.Marshal(e)
-	if err == nil {
-		line = append(line, '\n')
-		err = f.log.Append(line)
-	}
-	if err == nil {
-		err = f.log.Sync()
-	}
-	if err != nil {
-		return fmt.Errorf("approvals: %w", err)
-	}
-	f.size += int64(len(line))
-	return nil
-}
-
-// Close ends the use of the file. An open approval stays open until the file is opened again.
-func (f *File) Close() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	_ = f.users.Close() // nothing was written
-	return f.log.Close()
-}
-
-// A Board is where questions hang that a person may answer at any replica of a host. [NewBoard] makes one in
-// this process; storetest says whether another keeps these promises:
-//
-//   - The first answer is the only one. Whoever waits for it gets it, at whichever
-//     replica, and so does who begins to wait when it was given.
-//   - A question whose time is over, that was taken down, or whose replica has not
-//     waited for it for some seconds, is not shown and takes no answer.
-//   - An answer does nothing by itself: without a call that waits it has no effect.
-//   - What cannot be read, comes from elsewhere or has another version is not there.
-//
-// It is safe for concurrent use. An error is a denial of the call that the question is about.
-type Board interface {
-	// Post hangs up a question. An ID that was used already is an error.
-	Post(ctx context.Context, n Notice) error
-	// Wait returns the answer once it is there, [ErrNoEffect] where none can come any
-	// more, or the end of the context.
-	Wait(ctx context.Context, id string) ([]byte, error)
-	// Answer gives the answer. One that comes too late, or second, or to a question
-	// that nobody knows or waits for, changes nothing and is a [*NoEffectError].
-	Answer(ctx context.Context, id string, answer []byte) error
-	// Open returns the questions that wait, oldest first.
-	Open(ctx context.Context) ([]Notice, error)
-	// TakeDown ends a question that has no answer yet.
-	TakeDown(ctx context.Context, id string) error
-}
-
-// A Notice is a question on a [Board].
-type Notice struct {
-	ID    string
-	Until time.Time // when its time is over
-	// Question is what is shown, for whoever shows it to read. It holds arguments.
-	Question []byte
-}
-
-// How long a memory's answers are known to those who come late, and a question hangs that nobody waits for.
-const (
-	keepAnswers = time.Hour
-	unattended  = 10 * time.Second
-)
-
-// MemoryBoard is a board in memory, gone when the process ends. The zero value is not ready; use [NewBoard].
-type MemoryBoard struct {
-	mu      sync.Mutex
-	notices map[string]*posted
-	posted  int // ever
-}
-
-type posted struct {
-	Notice
-
-	number  int
-	answer  []byte
-	over    chan struct{} // closed when it has an answer or was taken down
-	ended   bool
-	waiting int
-	left    time.Time // when the last one stopped waiting
-}
-
-var _ Board = (*MemoryBoard)(nil)
-
-// NewBoard returns an empty board.
-func NewBoard() *MemoryBoard { return &MemoryBoard{notices: make(map[string]*posted)} }
-
-func (p *posted) open(now time.Time) bool {
-	return !p.ended && now.Before(p.Until) && (p.waiting > 0 || now.Sub(p.left) < unattended)
-}
-
-// end wakes those who wait. The question is no longer shown.
-func (p *posted) end() {
-	p.ended, p.Question = true, nil
-	close(p.over)
-}
-
-func (b *MemoryBoard) Post(_ context.Context, n Notice) error {
-	now := time.Now()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	maps.DeleteFunc(b.notices, func(_ string, p *posted) bool {
-		if !now.Before(p.Until) {
-			p.Question = nil // it is no longer shown
-		}
-		return now.Sub(p.Until) > keepAnswers
-	})
-	switch {
-	case n.ID == "":
-		return errors.New("approvals: a notice needs an ID")
-	case b.notices[n.ID] != nil:
-		return fmt.Errorf("approvals: the question %s hangs already", n.ID)
-	}
-	n.Question = bytes.Clone(n.Question)
-	b.posted++
-	b.notices[n.ID] = &posted{Notice: n, number: b.posted, over: make(chan struct{}), left: now}
-	return nil
-}
-
-func (b *MemoryBoard) Wait(ctx context.Context, id string) ([]byte, error) {
-	b.mu.Lock()
-	p := b.notices[id]
-	if p == nil {
-		b.mu.Unlock()
-		return nil, &NoEffectError{ID: id, To: Approved}
-	}
-	p.waiting++
-	b.mu.Unlock()
-	defer func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		p.waiting--
-		p.left = time.Now()
-	}()
-	timer := time.NewTimer(time.Until(p.Until))
-	defer timer.Stop()
-	select {
-	case <-p.over:
-	case <-timer.C:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if p.answer == nil {
-		return nil, &NoEffectError{ID: id, Was: Pending, To: Approved}
-	}
-	return bytes.Clone(p.answer), nil
-}
-
-func (b *MemoryBoard) Answer(_ context.Context, id string, answer []byte) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	p := b.notices[id]
-	switch {
-	case p == nil:
-		return &NoEffectError{ID: id, To: Approved}
-	case p.answer != nil:
-		return &NoEffectError{ID: id, Was: Done, To: Approved}
-	case !p.open(time.Now()):
-		return &NoEffectError{ID: id, Was: Void, To: Approved}
-	}
-	p.answer = append([]byte{}, answer...)
-	p.end()
-	return nil
-}
-
-func (b *MemoryBoard) Open(context.Context) ([]Notice, error) {
-	now := time.Now()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var open []Notice
-	for _, p := range slices.SortedFunc(maps.Values(b.notices), func(x, y *posted) int { return x.number - y.number }) {
-		if p.open(now) {
-			n := p.Notice
-			n.Question = bytes.Clone(n.Question)
-			open = append(open, n)
-		}
-	}
-	return open, nil
-}
-
-func (b *MemoryBoard) TakeDown(_ context.Context, id string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if p := b.notices[id]; p != nil && !p.ended {
-		p.end()
-	}
-	return nil
-}

@@ -13,54 +13,13 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/elicit"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/fairlead-go/fairlead/mount/serve"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// Whatever is not an accepted form that says allow is a no, over both forms of the wire.
-func TestOnlyAnAcceptedAllowIsAnApproval(t *testing.T) {
-	t.Parallel()
-	for _, way := range ways {
-		for _, tt := range []struct {
-			name string
-			user *user
-			runs int64
-		}{
-			{"accept, allow", says("accept", yes), 1},
-			{"accept, deny", says("accept", map[string]any{"decision": "deny"}), 0},
-			{"accept, nothing", says("accept", nil), 0},
-			{"accept, an empty form", says("accept", map[string]any{}), 0},
-			{"accept, another word", says("accept", map[string]any{"decision": "yes"}), 0},
-			{"accept, true", says("accept", map[string]any{"decision": true}), 0},
-			{"accept, a field too many", says("accept", map[string]any{"decision": "allow", "always": "yes"}), 0},
-			{"accept, remembered unasked", says("accept", map[string]any{"decision": "allow", "remember": "always"}), 0},
-			{"decline", says("decline", nil), 0},
-			{"decline, allow", says("decline", yes), 0},
-			{"cancel", says("cancel", nil), 0},
-			{"another action", says("ok", yes), 0},
-			{"no action", says("", yes), 0},
-			{"an error", &user{err: errors.New("the window crashed")}, 0},
-		} {
-			t.Run(way.name+", "+tt.name, func(t *testing.T) {
-				t.Parallel()
-				d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{})
-				res, err := remove(t, way.connect(t, d.server, tt.user.client()))
-				if tt.runs > 0 && (err != nil || text(res) != "deleted Ada") {
-					t.Errorf("got %v, %v", res, err)
-				}
-				if tt.runs == 0 && err == nil && !res.IsError {
-					t.Errorf("got %s", text(res))
-				}
-				d.want(t, tt.runs)
-				if n := len(tt.user.asked()); n != 1 {
-					t.Errorf("asked %d times", n)
-				}
-			})
-		}
-	}
-}
 
 // The store has the question open between the legs, and ends it with the answer.
 func TestRecordOfAQuestion(t *testing.T) {
@@ -148,99 +107,6 @@ func TestNoRequest(t *testing.T) {
 	_, err = elicit.New(elicit.Options{}).Confirm(t.Context(), hitl.Request{Tool: tool})
 	if !errors.Is(err, elicit.ErrUnsupported) || !strings.Contains(err.Error(), "elicit.WithRequest") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// What may be remembered is offered with once first, and remembered as chosen.
-func TestRemembering(t *testing.T) {
-	t.Parallel()
-	for _, way := range ways {
-		for _, tt := range []struct {
-			choice any // nil for none
-			asked  int
-			runs   int64
-		}{
-			{nil, 2, 2}, {"once", 2, 2}, {"arguments-session", 1, 2}, {"arguments-always", 1, 2}, {"members-always", 1, 2},
-			{"members-session", 1, 2}, {"tool-session", 1, 2}, {"tool-always", 2, 0}, {"members-2-always", 2, 0}, {"session", 2, 0}, {"", 2, 0}, {1, 2, 0},
-		} {
-			t.Run(fmt.Sprintf("%s, %v", way.name, tt.choice), func(t *testing.T) {
-				t.Parallel()
-				content := map[string]any{"decision": "allow"}
-				if tt.choice != nil {
-					content["remember"] = tt.choice
-				}
-				u := says("accept", content)
-				d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{
-					Remember: hitl.Always, OfferTool: true,
-					Patterns: func(context.Context, middleware.Call) []hitl.Pattern {
-						return []hitl.Pattern{{{Name: "name", Glob: "A*"}}}
-					},
-				})
-				cs := way.connect(t, d.server, u.client())
-				for range 2 {
-					_, _ = remove(t, cs)
-				}
-				d.want(t, tt.runs)
-				asked := u.asked()
-				if len(asked) != tt.asked {
-					t.Fatalf("asked %d times, want %d", len(asked), tt.asked)
-				}
-				form, _ := json.Marshal(asked[0].RequestedSchema)
-				if want := `"enum":["once","arguments-session","arguments-always","members-session","members-always","tool-session"]`; !strings.Contains(string(form), want) {
-					t.Errorf("the form is %s, want %s in it", form, want)
-				}
-			})
-		}
-	}
-}
-
-// Members that the user leaves free may differ in the next call, within what the form named.
-func TestFreeMembers(t *testing.T) {
-	t.Parallel()
-	for _, way := range ways {
-		for _, tt := range []struct {
-			free  any
-			asked int // for two calls of which the second has another name
-		}{{nil, 2}, {true, 1}, {false, 2}, {"yes", 2}} {
-			t.Run(fmt.Sprintf("%s, %v", way.name, tt.free), func(t *testing.T) {
-				t.Parallel()
-				content := map[string]any{"decision": "allow", "remember": "arguments-session"}
-				if tt.free != nil {
-					content["free-1"] = tt.free
-				}
-				u := says("accept", content)
-				cs := way.connect(t, newDesk(t, elicit.New(elicit.Options{}), hitl.Options{Remember: hitl.Session, OfferMembers: true}).server, u.client())
-				for _, name := range []string{"Ada", "Bob"} {
-					_, _ = cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_customer", Arguments: map[string]any{"name": name}})
-				}
-				asked := u.asked()
-				if len(asked) != tt.asked {
-					t.Fatalf("asked %d times, want %d", len(asked), tt.asked)
-				}
-				form, _ := json.Marshal(asked[0].RequestedSchema)
-				if want := `"free-1":{"description":"any name as name","title":"Leave name free in what is remembered","type":"boolean"}`; !strings.Contains(string(form), want) {
-					t.Errorf("the form is %s, want %s in it", form, want)
-				}
-			})
-		}
-	}
-}
-
-// The user chooses the end of an approval for always among those of the form.
-func TestEndIsChosen(t *testing.T) {
-	t.Parallel()
-	for end, want := range map[any]time.Duration{nil: 30 * 24 * time.Hour, "1 week": 7 * 24 * time.Hour, "2 weeks": 0, 7: 0} {
-		content := map[string]any{"decision": "allow", "remember": "arguments-always"}
-		if end != nil {
-			content["always"] = end
-		}
-		d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{Remember: hitl.Always})
-		cs := ways[0].connect(t, d.server, says("accept", content).client())
-		_, _ = cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_customer", Arguments: map[string]any{"name": "Ada"}})
-		all, err := d.store.List(t.Context())
-		if err != nil || len(all) == 1 && all[0].Until.Sub(all[0].Since).Round(time.Second) != want || len(all) == 0 && want != 0 {
-			t.Errorf("%v: got %+v, %v", end, all, err)
-		}
 	}
 }
 
@@ -363,4 +229,120 @@ func TestShortKeyIsRefused(t *testing.T) {
 		}
 	}()
 	elicit.New(elicit.Options{Key: []byte("short")})
+}
+
+// A client that wants progress hears that its call waits, and what it can show is known.
+func TestProgressOfACallThatWaits(t *testing.T) {
+	t.Parallel()
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			heard := make(chan *mcp.ProgressNotificationParams, 1)
+			d := newDesk(t, hitl.ConfirmerFunc(func(ctx context.Context, _ hitl.Request) (hitl.Decision, error) {
+				if elicit.ShowsForms(ctx) {
+					t.Error("it is said to show forms")
+				}
+				elicit.Progress(ctx, 5*time.Second)
+				select {
+				case p := <-heard:
+					if p.ProgressToken != "token" || p.Progress <= 0 || p.Progress >= 1 || p.Message == "" {
+						t.Errorf("it heard %+v", p)
+					}
+				case <-ctx.Done():
+					t.Error("it heard of no progress")
+				}
+				return hitl.Decision{Verdict: hitl.Approved}, nil
+			}), hitl.Options{})
+			cs := way.connect(t, d.server, mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
+				ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { heard <- r.Params },
+			}))
+			p := first()
+			p.SetProgressToken("token")
+			if res, err := cs.CallTool(mcptest.Context(t), p); err != nil || res.IsError {
+				t.Errorf("got %v, %v", res, err)
+			}
+			d.want(t, 1)
+		})
+	}
+	elicit.Progress(t.Context(), time.Second) // without a request there is nobody to tell
+}
+
+// The legs of a call as they cross the wire: the question is a result that asks for
+// input and holds nothing else, and only its own answer runs the tool, once.
+func TestLegsOfACall(t *testing.T) {
+	t.Parallel()
+	for _, way := range ways {
+		if !strings.HasSuffix(way.name, mcptest.Modern) {
+			continue
+		}
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{})
+			cs := way.connect(t, d.server, byHand())
+			call := func(p *mcp.CallToolParams) *mcp.CallToolResult {
+				t.Helper()
+				res, err := cs.CallTool(mcptest.Context(t), p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return res
+			}
+			asked := call(first())
+			if !asked.NeedsInput() || asked.IsError || len(asked.Content) != 0 || asked.StructuredContent != nil || len(asked.InputRequests) != 1 {
+				raw, _ := json.Marshal(asked)
+				t.Fatalf("got %s, want a question alone", raw)
+			}
+			for _, requested := range asked.InputRequests {
+				if form, ok := requested.(*mcp.ElicitParams); !ok || form.Mode != "form" || form.URL != "" {
+					t.Errorf("got %#v, want a form", requested)
+				}
+			}
+			d.want(t, 0)
+
+			otherTool, otherName := second(call(first()), accepted), second(call(first()), accepted)
+			otherTool.Name = "purge_customer"
+			otherName.Arguments = json.RawMessage(`{"name":"Bob"}`)
+			for _, p := range []*mcp.CallToolParams{otherTool, otherName} {
+				if res := call(p); !res.IsError {
+					t.Errorf("%s %s: got %s", p.Name, p.Arguments, text(res))
+				}
+			}
+			d.want(t, 0)
+
+			if res := call(second(asked, accepted)); text(res) != "deleted Ada" {
+				t.Errorf("got %s", text(res))
+			}
+			if res := call(second(asked, accepted)); !res.IsError {
+				t.Errorf("the answer was good twice: %s", text(res))
+			}
+			d.want(t, 1)
+		})
+	}
+}
+
+// The contract of a middleware, for one that ends in a question and for one whose
+// client comes back with a yes.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	ask := hitl.New(elicit.New(elicit.Options{}), hitl.Options{Writes: true, MaxPending: 1000})
+	withRequest := func(next middleware.ToolCaller) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			return next.CallTool(elicit.WithRequest(ctx, modern()), call)
+		})
+	}
+	middlewaretest.Run(t, func(next middleware.ToolCaller) middleware.ToolCaller { return withRequest(ask(next)) })
+	t.Run("both legs", func(t *testing.T) {
+		t.Parallel()
+		middlewaretest.Run(t, func(next middleware.ToolCaller) middleware.ToolCaller {
+			asks := withRequest(hitl.New(elicit.New(elicit.Options{}), hitl.Options{Writes: true})(next))
+			return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+				res, err := asks.CallTool(ctx, call)
+				if _, state, ok := fault.InputRequired(err); ok {
+					call.Input = &middleware.Input{State: state, Responses: mcp.InputResponseMap{"fairlead.confirm": accepted}}
+					return asks.CallTool(ctx, call)
+				}
+				return res, err
+			})
+		})
+	})
 }

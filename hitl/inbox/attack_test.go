@@ -69,26 +69,6 @@ func (s *system) calls(ctx context.Context, arguments string) <-chan error {
 	return over
 }
 
-// listen serves an inbox on a real socket.
-func listen(t *testing.T, in *inbox.Inbox) (origin string) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	ready, stopped := make(chan string, 1), make(chan error, 1)
-	go func() { stopped <- in.ListenAndServe(ctx, "127.0.0.1:0", func(origin string) { ready <- origin }) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-stopped; err != nil {
-			t.Error(err)
-		}
-	})
-	select {
-	case origin = <-ready:
-	case err := <-stopped:
-		t.Fatal(err)
-	}
-	return origin
-}
-
 // goesIn opens a link on a real socket.
 func goesIn(t *testing.T, in *inbox.Inbox, origin string) *browser {
 	t.Helper()
@@ -247,45 +227,5 @@ func TestRealChain(t *testing.T) {
 	}
 	if yes != calls/2 || s.executed.Load() != 1+calls/2 {
 		t.Errorf("%d yes, executed %d times", yes, s.executed.Load())
-	}
-}
-
-func TestListenAndServeIsForThisMachine(t *testing.T) {
-	t.Parallel()
-	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "example.com:80", "127.0.0.1", ""} {
-		ctx, stop := context.WithCancel(t.Context())
-		err := inbox.New(inbox.Options{}).ListenAndServe(ctx, address, func(string) {
-			t.Errorf("%q is served", address)
-			stop()
-		})
-		stop()
-		if err == nil || !strings.HasPrefix(err.Error(), "inbox: ") {
-			t.Errorf("%q: got error %v", address, err)
-		}
-	}
-}
-
-// In a server of the host's, below a path of the host's, under the host's name.
-func TestMounted(t *testing.T) {
-	t.Parallel()
-	in := inbox.New(inbox.Options{Path: "/ops/ask/", Hosts: []string{"agents.example"}})
-	mux := http.NewServeMux()
-	mux.Handle("/ops/ask/", in)
-	server := httptest.NewServer(mux)
-	defer server.Close()
-	for host, want := range map[string]int{"agents.example": http.StatusOK, "AGENTS.example:8443": http.StatusOK, "127.0.0.1": http.StatusMisdirectedRequest} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+strings.TrimPrefix(in.Link("https://agents.example", ""), "https://agents.example"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Host = host
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = res.Body.Close()
-		if res.StatusCode != want {
-			t.Errorf("%s: got status %d, want %d", host, res.StatusCode, want)
-		}
 	}
 }

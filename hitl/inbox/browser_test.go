@@ -274,3 +274,8 @@ func (a *asked) want(tb testing.TB, verdict hitl.Verdict) hitl.Decision {
 	}
 	return a.decision
 }
+
+func contextWithCancel(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithCancel(t.Context())
+}

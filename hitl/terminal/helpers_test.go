@@ -1,10 +1,13 @@
 package terminal_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -49,4 +52,29 @@ func (e *executor) want(tb testing.TB, executions int) {
 // guarded returns the executor behind a guard that accepts each tool as it comes.
 func guarded(e middleware.ToolCaller) middleware.ToolCaller {
 	return guard.New(e, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
+}
+
+// A screen is what a terminal shows.
+type screen struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+func asks(tb testing.TB, arguments string) hitl.Request {
+	tb.Helper()
+	return hitl.Request{
+		Tool: tool(tb, "delete", annotation.Destructive()), Arguments: json.RawMessage(arguments), Deadline: time.Now().Add(30 * time.Second),
+	}
 }

@@ -1,4 +1,8 @@
 // Package drafts keeps what tools drafted until other tools commit it.
+//
+// A commit names drafts by their ids, so its arguments do not hold what it does. The registry therefore keeps what each
+// drafting tool answered ([Registry.Note]), which is shown to the person ([Registry.Named]), and lets an approval take
+// exactly those drafts, if they are still what was shown and no other approval has taken them ([Registry.Take]).
 package drafts
 
 import (
@@ -62,6 +66,7 @@ func New(pairs []Pair) *Registry {
 	return &Registry{pairs: pairs, drafts: drafts}
 }
 
+// pair returns the pair whose drafts the tool commits, nil for none.
 func (r *Registry) pair(tool *middleware.Tool) *Pair {
 	i := slices.IndexFunc(r.pairs, func(p Pair) bool { return tool != nil && tool.Server == p.Server && tool.Name() == p.Commit })
 	if i < 0 {
@@ -196,6 +201,7 @@ func (r *Registry) Named(call *middleware.Call) ([]Draft, error) {
 	return named, nil
 }
 
+// made returns the draft of an id, nil for one that was not made in this scope. The caller holds the lock.
 func (r *Registry) made(call *middleware.Call, id string) *draft {
 	made, _ := r.drafts.Peek(key{call.Scope, call.Tool.Server, r.pair(call.Tool).Draft, id}) // nil for none
 	return made

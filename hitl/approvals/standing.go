@@ -1,0 +1,139 @@
+package approvals
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
+)
+
+// A Standing is an approval that a person wanted remembered. It covers calls of one
+// scope, of one tool under exactly one definition and in one class, with exactly one set
+// of arguments, with any, or with what its pattern names. The zero value covers nothing.
+type Standing struct {
+	ID         string    `json:"id"`
+	Session    string    `json:"session,omitempty"` // "" where it outlives a session
+	Scope      string    `json:"scope"`
+	Server     string    `json:"server"`
+	Tool       string    `json:"tool"`
+	Definition string    `json:"definition"`
+	Class      string    `json:"class"`
+	Arguments  string    `json:"arguments,omitempty"` // [ExactArguments] or [AnyArguments], if there is no pattern
+	Pattern    Pattern   `json:"pattern,omitempty"`
+	By         string    `json:"by,omitempty"`
+	Since      time.Time `json:"since,omitzero"`
+	Until      time.Time `json:"until"`
+	Uses       int       `json:"uses,omitempty"` // calls that it approved; the store counts them
+
+	// Once is the decision of the question with this ID that was made while no call waited: an approval, or with
+	// Denied a denial. One call takes it that is the same and is asked about for the same reasons, of
+	// both of which Arguments is a digest. It covers no other call.
+	Once   bool   `json:"once,omitempty"`
+	Denied bool   `json:"denied,omitempty"`
+	Reason string `json:"reason,omitempty"` // of the denial
+}
+
+// An End is for how long an approval may last that outlives a session.
+type End struct {
+	Name     string // such as "1 day", "1 week" or "30 days"; the dialogs and the policy file have it
+	Lifetime time.Duration
+}
+
+// String returns the name, and when that is from now.
+func (e End) String() string {
+	return e.Name + ", until " + time.Now().Add(e.Lifetime).Format("2 January 2006")
+}
+
+// Ends returns what a person may choose from, the longest, which is the host's limit, last.
+func Ends(longest time.Duration) []End {
+	const day = 24 * time.Hour
+	limit := End{longest.String(), longest}
+	if longest%day == 0 {
+		limit.Name = fmt.Sprintf("%d days", longest/day)
+	}
+	var ends []End
+	for _, e := range []End{{"1 day", day}, {"1 week", 7 * day}, {"30 days", 30 * day}} {
+		if e.Lifetime == longest {
+			limit = e
+		} else if e.Lifetime < longest {
+			ends = append(ends, e)
+		}
+	}
+	return append(ends, limit)
+}
+
+// AnyArguments is the Standing.Arguments that covers all calls of the tool.
+const AnyArguments = "any"
+
+// String describes what is covered, safe to show to a person.
+func (s Standing) String() string {
+	what := "exactly the arguments that were shown"
+	switch {
+	case s.Denied:
+		what += ", denied for one call"
+	case s.Once:
+		what += ", for one call"
+	case s.Pattern != nil:
+		what = s.Pattern.String()
+	case s.Arguments == AnyArguments:
+		what = "any arguments"
+	}
+	return safetext.Line(s.Server+"/"+s.Tool) + " with " + what
+}
+
+// Terms describes for whom it is and by whom, since when and until when, and how often it
+// was used, safe to show to a person.
+func (s Standing) Terms() string {
+	end := ""
+	if s.Session != "" {
+		end = " or the end of the session"
+	}
+	return fmt.Sprintf("for %s, by %s, since %s, until %s%s, used %d times", cmp.Or(safetext.Line(s.Scope), "any client"),
+		cmp.Or(safetext.Line(s.By), "a person without a name"), s.Since.Local().Format(time.DateTime), s.Until.Local().Format(time.DateTime), end, s.Uses)
+}
+
+// Covers reports whether the call is one that the person approved, in whichever session.
+func (s Standing) Covers(call middleware.Call) bool {
+	if call.Tool == nil || call.Tool.Digest == (middleware.Digest{}) || !time.Now().Before(s.Until) ||
+		s.Scope != call.Scope || s.Server != call.Tool.Server || s.Tool != call.Tool.Name() ||
+		s.Definition != call.Tool.Digest.String() || s.Class != call.Tool.Safety().String() {
+		return false
+	}
+	if s.Arguments == AnyArguments {
+		_, err := canonical.AppendObject(nil, call.Arguments)
+		return err == nil && s.Pattern == nil
+	}
+	if s.Arguments != "" {
+		exact, err := ExactArguments(call.Arguments)
+		return err == nil && exact == s.Arguments && s.Pattern == nil
+	}
+	return s.Pattern.Covers(call.Arguments)
+}
+
+// Check returns what keeps a remembered approval from being recorded.
+func (s Standing) Check() error {
+	switch {
+	case s.ID == "" || s.Tool == "" || s.Definition == "" || s.Class == "":
+		return errors.New("approvals: a remembered approval needs an ID, a tool, its definition and its class")
+	case (s.Arguments == "") == (s.Pattern == nil):
+		return errors.New("approvals: a remembered approval is to arguments or to a pattern")
+	case s.Pattern != nil:
+		return s.Pattern.Check()
+	}
+	return nil
+}
+
+// ExactArguments is the hash under which exact arguments are remembered: the same for every spelling of the
+// same value. An error means that they are no unambiguous JSON object.
+func ExactArguments(arguments json.RawMessage) (string, error) {
+	form, err := canonical.AppendObject(nil, arguments)
+	if err != nil {
+		return "", fmt.Errorf("approvals: the arguments: %w", err)
+	}
+	return digest(form), nil
+}
