@@ -1,6 +1,6 @@
 module github.com/fairlead-go/fairlead/contrib/eino
 
-go 1.26.8
+go 1.26.0
 
 require (
 	github.com/cloudwego/eino v0.7.36

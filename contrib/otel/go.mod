@@ -1,6 +1,6 @@
 module github.com/fairlead-go/fairlead/contrib/otel
 
-go 1.26.8
+go 1.26.0
 
 require (
 	github.com/fairlead-go/fairlead v0.0.0

@@ -1,6 +1,6 @@
 module github.com/fairlead-go/fairlead/contrib/sqlprobe
 
-go 1.26.8
+go 1.26.0
 
 replace github.com/fairlead-go/fairlead => ../..
 

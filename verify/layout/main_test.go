@@ -1,16 +1,21 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// repository writes files into a folder and returns what is wrong with their packages.
-func repository(t *testing.T, files map[string]string) (modules []*module, faults string) {
+// repository writes files into a folder and reads it. Without one, the root has a go.mod.
+func repository(t *testing.T, files map[string]string) []*module {
 	t.Helper()
 	root := t.TempDir()
+	if files["go.mod"] == "" {
+		files["go.mod"] = "module " + prefix + "\n\ngo " + goVersion + "\n"
+	}
 	for name, text := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -24,50 +29,43 @@ func repository(t *testing.T, files map[string]string) (modules []*module, fault
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []string
-	for _, m := range modules {
-		for _, p := range m.packages {
-			all = append(all, p.faults(m)...)
-		}
-	}
-	return modules, strings.Join(all, "\n")
+	return modules
 }
 
-func TestFaults(t *testing.T) {
-	t.Parallel()
-	names := "package cache\n\nconst (\n"
-	for c := 'A'; c <= 'Z'; c++ {
-		names += "\t" + string(c) + " = 1\n"
+// importing returns the source of a package that imports some of ours.
+func importing(name string, imports ...string) string {
+	text := "package " + name + "\n"
+	for _, p := range imports {
+		text += "\nimport _ \"" + prefix + "/" + p + "\"\n"
 	}
-	for want, file := range map[string][2]string{
-		"cache exports 26 names, more than 25": {"cache/c.go", names + ")\n"},
-		"cache has 1501 lines, more than 1500": {"cache/c.go", "package cache\n" + strings.Repeat("\n", 1500)},
-		"nothing":                              {"infer/lexicon.go", "package infer\n" + strings.Repeat("\n", 1500)},
-		"nothing ":                             {"cache/c_test.go", "package cache\n" + strings.Repeat("\n", 1500)},
-	} {
-		_, got := repository(t, map[string]string{"go.mod": "module " + prefix + "\n", file[0]: file[1]})
-		if nothing := strings.HasPrefix(want, "nothing"); nothing && got != "" || !nothing && !strings.Contains(got, want) {
-			t.Errorf("%s: got %q, want %q", file[0], got, want)
+	return text
+}
+
+// wantFaults compares faults with substrings of them, in this order.
+func wantFaults(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %d faults, want %d:\n%s", len(got), len(want), strings.Join(got, "\n"))
+	}
+	for i, fault := range got {
+		if !strings.Contains(fault, want[i]) {
+			t.Errorf("got %q, want %q", fault, want[i])
 		}
 	}
 }
 
-// Lines and names are those of all files but tests, each package in its innermost module.
-func TestRead(t *testing.T) {
+func TestRepositoryHasNoFaults(t *testing.T) {
 	t.Parallel()
-	modules, _ := repository(t, map[string]string{
-		"go.mod": "module " + prefix + "\n", "contrib/x/go.mod": "module " + prefix + "/contrib/x\n",
-		"a.go": "package fairlead\n\nvar A, b = 1, 2\n\ntype T struct{}\n\nfunc (T) M() {}\n", "a_test.go": "package fairlead\n\nfunc TestX() {}\n",
-		"a_linux.go": "package fairlead\n\nfunc F() {}\n", "a_other.go": "package fairlead\n\nfunc F() {}\n",
-		"contrib/x/x.go": "package x\n", "testdata/y.go": "package y\n", ".z/z.go": "package z\n",
-	})
-	if len(modules) != 2 || len(modules[0].packages) != 1 || len(modules[1].packages) != 1 {
-		t.Fatal(modules)
+	var out bytes.Buffer
+	faults, err := run(&out, options{json: true, files: 1, functions: longFunction})
+	if err != nil || faults != 0 {
+		t.Errorf("got %d faults, error %v:\n%s", faults, err, out.String())
 	}
-	if p := modules[0].packages[0]; p.path != prefix || p.lines != 13 || p.names != 3 {
-		t.Errorf("got %+v, want 13 lines and the names A, T and F", p)
+	var r report
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatal(err)
 	}
-	if p := modules[1].packages[0]; p.path != prefix+"/contrib/x" || p.lines != 1 {
-		t.Errorf("got %+v", p)
+	if len(r.Modules) < 10 || len(r.Packages) < 80 || len(r.Files) < 400 {
+		t.Errorf("there are %d modules, %d packages and %d files; has read lost some?", len(r.Modules), len(r.Packages), len(r.Files))
 	}
 }
