@@ -15,12 +15,10 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
-	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/guard"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -377,37 +375,6 @@ func TestScopesCoverTheCallAsItsArgumentsMakeIt(t *testing.T) {
 	}
 }
 
-func TestRefusedCallsAreNotAskedAbout(t *testing.T) {
-	c, ledgers := shop(t, catalog.Options{Permission: byServerAndClass})
-	asked := 0
-	std := chain.Standard{Preflight: func(next middleware.ToolCaller) middleware.ToolCaller {
-		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-			return next.CallTool(ctx, call)
-		})
-	}, Confirm: hitl.New(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
-		asked++
-		return hitl.Decision{Verdict: hitl.Approved}, nil
-	}), hitl.Options{})}
-	hidden := lookup(t, c, "customers", "delete_one")
-	stale := *hidden
-	stale.Digest[0]++
-	for _, tt := range []struct {
-		caller middleware.ToolCaller
-		tool   *middleware.Tool
-		asked  int
-	}{
-		{std.Then(view(t, c, "orders.*")), hidden, 0},
-		{std.Then(c), &stale, 0},
-		{std.Then(view(t, c, "customers.*")), hidden, 1},
-	} {
-		asked = 0
-		if _, err := tt.caller.CallTool(mcptest.Context(t), middleware.Call{Tool: tt.tool}); (err == nil) != (tt.asked > 0) || asked != tt.asked {
-			t.Errorf("got %v, %d questions to a person, want %d", err, asked, tt.asked)
-		}
-	}
-	ledgers["customers"].want(t, 1)
-}
-
 func TestHostLogsACallThatNoScopeCovers(t *testing.T) {
 	var log strings.Builder
 	c, _ := shop(t, catalog.Options{Permission: byServerAndClass, Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -480,44 +447,6 @@ func TestCallersOfOtherScopesNeverMeet(t *testing.T) {
 				t.Errorf("got %d and %d executions, want %d of each", ran[0].Load(), ran[1].Load(), calls)
 			}
 		})
-	}
-}
-
-func TestAdmitKeepsTheContract(t *testing.T) {
-	tools := make([]*mcp.Tool, 0, 5)
-	for _, name := range []string{"xyzzy_one", "xyzzy_two", "xyzzy_three", "xyzzy_four", "xyzzy_five"} { // those of the kit
-		tools = append(tools, &mcp.Tool{
-			Name: name, InputSchema: map[string]any{"type": "object"},
-			Meta: mcp.Meta{"kit": map[string]any{"of": "middlewaretest"}},
-		})
-	}
-	c := catalog.New(catalog.Options{})
-	add(t, c, "kit", listing(tools...))
-	var passed atomic.Bool
-	middlewaretest.Run(t, func(next middleware.ToolCaller) middleware.ToolCaller {
-		return view(t, c, "*.all").Admit(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-			passed.Store(true)
-			return next.CallTool(ctx, call)
-		}))
-	})
-	if !passed.Load() {
-		t.Error("nothing was let through: the definitions differ from the kit's")
-	}
-	middlewaretest.Run(t, c.Admit)
-	middlewaretest.Run(t, view(t, c).Admit)
-}
-
-func TestAllocsOfAdmit(t *testing.T) {
-	c := catalog.New(catalog.Options{Permission: func(*middleware.Tool) string { return "srv.read" }})
-	add(t, c, "srv", listing(mcptest.Tool("list_a", "")))
-	call := middleware.Call{Tool: lookup(t, c, "srv", "list_a")}
-	next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return nil, nil })
-	want := map[string]float64{"view": 1} // which goes on with the call, past a route
-	for name, admit := range map[string]middleware.Middleware{"catalogue": c.Admit, "view": view(t, c, "*.read").Admit} {
-		caller := admit(next)
-		if n := testing.AllocsPerRun(100, func() { _, _ = caller.CallTool(t.Context(), call) }); n > want[name] {
-			t.Errorf("%s: %v allocations a call", name, n)
-		}
 	}
 }
 

@@ -311,38 +311,3 @@ func TestLayersExplainTheClass(t *testing.T) {
 		t.Errorf("got declared %+v and inferred %+v", said, inferred)
 	}
 }
-
-// If the server of a read declares that it writes, but only adds, it is a write that only adds. If
-// the host itself declares that it writes, the other half does not count.
-func TestAdmissionDoesNotLowerTheHostsHint(t *testing.T) {
-	writes := annotation.Annotations{ReadOnly: annotation.No}
-	for _, c := range []struct {
-		name, tool, annotations string
-		say                     func(c *catalog.Catalog) error
-		want                    annotation.Safety
-	}{
-		{"nobody else speaks", "list_users", `{"readOnlyHint":false,"destructiveHint":false}`, func(*catalog.Catalog) error { return nil }, annotation.Moderate},
-		{"the host's word", "list_users", `{"readOnlyHint":false,"destructiveHint":false}`, func(c *catalog.Catalog) error { return c.Override("srv", "list_users", writes) }, annotation.Dangerous},
-		{"the host's pattern", "list_users", `{"readOnlyHint":false,"destructiveHint":false}`, func(c *catalog.Catalog) error {
-			_, err := c.OverrideMatching("srv/*", writes)
-			return err
-		}, annotation.Dangerous},
-		{"the host's pattern over an admission", "frobnicate", `{"destructiveHint":true}`, func(c *catalog.Catalog) error {
-			_, err := c.OverrideMatching("srv/frob*", annotation.Write())
-			return err
-		}, annotation.Moderate},
-		{"the host's word on something else", "list_users", `{"destructiveHint":true}`, func(c *catalog.Catalog) error {
-			return c.Override("srv", "list_users", annotation.Annotations{Idempotent: annotation.Yes})
-		}, annotation.Dangerous},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			tools := raw(t, declared(c.tool, c.annotations))
-			if err := c.say(tools); err != nil {
-				t.Fatal(err)
-			}
-			if got := lookup(t, tools, "srv", c.tool); got.Safety() != c.want {
-				t.Errorf("got %s, want %s", got.Explain(), c.want)
-			}
-		})
-	}
-}
