@@ -1,0 +1,92 @@
+package mount
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/fairlead-go/fairlead/internal/answers"
+	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/rawlist"
+	"github.com/fairlead-go/fairlead/internal/resolution"
+	"github.com/fairlead-go/fairlead/internal/sdkerr"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Transport prepares the way to a server, before the client connects through it. With it a catalogue sees lists
+// of tools as the server wrote them: an absent hint differs from a false one, a malformed tool is left out
+// instead of failing the list, and the SDK caches no list. What the SDK drops of tools that a [Resolver] asks
+// about is copied into their _meta, and so into their digest. Nothing else is changed.
+//
+// Streamable HTTP gets [RoundTripper] as well, so one call prepares everything:
+//
+//	session, err := client.Connect(ctx, mount.Transport(&mcp.StreamableClientTransport{Endpoint: url}), nil)
+func Transport(t mcp.Transport) mcp.Transport {
+	if t == nil {
+		panic("mount: Transport was given a nil transport")
+	}
+	h, ok := t.(*mcp.StreamableClientTransport)
+	if !ok {
+		return answers.Transport(t, looking)
+	}
+	prepared := *h
+	client := *cmp.Or(h.HTTPClient, &http.Client{})
+	client.Transport = answers.RoundTripper(RoundTripper(client.Transport), looking)
+	prepared.HTTPClient = &client
+	return &prepared
+}
+
+const methodListTools = "tools/list"
+
+// looking returns what to do with an answer: keep what the SDK drops, and pass a list to its catalogue.
+func looking(ctx context.Context, method string) answers.Look {
+	if !resolution.Marked(method) {
+		return nil
+	}
+	return func(result json.RawMessage) json.RawMessage {
+		result = resolution.Mark(method, result)
+		if method == methodListTools {
+			result = rawlist.From(ctx).Take(result)
+		}
+		return result
+	}
+}
+
+// RawList passes a result of tools/list to the catalog that asked for it with ctx, and returns what the SDK's
+// types can read of it. It is for a server that is reached without [Transport].
+func RawList(ctx context.Context, result json.RawMessage) json.RawMessage {
+	if page := rawlist.From(ctx); page != nil {
+		return page.Take(result)
+	}
+	return result
+}
+
+// Shallow returns an answer to tools/list with null for what is nested deeper than 900 levels, so that the
+// catalog leaves out such a tool alone. Other messages stay. It is for a server without a [Transport].
+func Shallow(message []byte) []byte { return answers.Shallow(message) }
+
+// Unambiguous returns an error for a JSON object in which an object, at any depth, has two members of one name,
+// in any case. It is for the params of a request that is forwarded.
+func Unambiguous(object json.RawMessage) error {
+	_, err := canonical.AppendObject(nil, object)
+	return err
+}
+
+// RoundTripper prepares the HTTP client of a session, before it connects:
+//
+//	&mcp.StreamableClientTransport{
+//		Endpoint:   url,
+//		HTTPClient: &http.Client{Transport: mount.RoundTripper(nil)},
+//	}
+//
+// With it an error reports the status and Retry-After. HTTP 429 counts as refused before execution if only one
+// request was sent. HTTP 503 does not; its Retry-After paces what may be repeated.
+//
+// It also keeps net/http from sending a POST with an Idempotency-Key again when the connection breaks, unless it
+// certainly did not arrive.
+//
+// Put it around transports that add headers or log, and inside one that repeats. Nil means http.DefaultTransport.
+func RoundTripper(base http.RoundTripper) http.RoundTripper {
+	return sdkerr.RoundTripper(cmp.Or(base, http.DefaultTransport))
+}

@@ -1,0 +1,113 @@
+package redact
+
+// In texts that are not JSON, a secret is found by the name before it: password=…, --token …, "apiKey": …, env
+// DB_PASSWORD …, whatever language they are in. A sign is looked for first, then the name before the sign
+// (nameBefore); if it is one of a secret, the value is measured from the sign on (value.go). Names that are
+// ambiguous, such as key, count only before an equals sign or in quotes.
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// What is between a name and its value. What is on the left of a match decides whether it is a secret.
+var (
+	between = regexp.MustCompile(`(?i)[ \t]*(?:\|\||\?=|:{1,3}=|=>|=\\+u003e|[=:：＝]|%3[ad])|\s(?:is|was|set to|changed to|reset to)(?:[ \t]*[:=])?[ \t]`)
+	option  = regexp.MustCompile(`(?:^|[\s"'\x60\[(=,])(--?[A-Za-z][\w.\-]*)(?:["'\\]*,)?[ \t]+(?:\\+(?:\r?\n|n)[ \t]*)?`)
+	tuple   = regexp.MustCompile(`(?i)[(\[]\s*["'\\]+((?:[a-z0-9]+-)+[a-z0-9]+|authorization|cookie)["'\\]+,\s*`) // ("X-Api-Key", "…")
+	setting = regexp.MustCompile(`(?i)\b(?:env|arg|setx|set -\w+)[ \t]+(\w+)[ \t]+`)
+	netrc   = regexp.MustCompile(`(?i)\blogin\s+\S+\s+(password)\s+`)
+	// {name: DB_PASSWORD, value: …}, <add key="ApiKey" value="…"/>, type="password" … value="…".
+	pair   = regexp.MustCompile(`(?i)\b(?:name|key|header|variable|field|option|type|id)["'\\]*\s*[:=]\s*["'\\]*([\w.\-]+)["'\\]*(?:,?\s+|,|[^<>{}\r\n]{1,80}?\s)["'\\]*(?:value|val|content)["'\\]*\s*[:=]`)
+	secret = regexp.MustCompile(`(?m)(?:^|\\n)["' \t]*kind["']?:[ \t]*["']?Secret\b`) // of Kubernetes
+)
+
+// said are words about a secret that are not one.
+var said = regexp.MustCompile(`(?i)^(?:a|already|always|an|at|being|correct|empty|encrypted|expired|for|hashed|in|incorrect|invalid|missing|must|needed|never|no|none|not|now|null|nil|of|on|only|optional|required|revoked|set|still|stored|that|the|there|too|true|false|unset|used|valid|what|wrong)[.,;:!?)]*$`)
+
+// assigned takes out the values behind the names of secrets.
+func assigned(s string, found func(string)) string {
+	kubernetes := strings.Contains(s, "Secret") && secret.MatchString(s)
+	s = cut(s, between.FindAllStringIndex(s, -1), found, func(s string, m []int, kept int) (from, to int) {
+		n := nameBefore(s, kept, m[0])
+		sign := strings.TrimSpace(s[m[0]:m[1]])
+		p := plain(n.text)
+		switch {
+		case kubernetes && (p == "data" || p == "stringdata"):
+		case !IsSecret(n.text) && !IsSecret(n.two):
+			return 0, 0
+		case slices.Contains(words["unclear"], p) && !IsSecret(n.two) && !strings.HasPrefix(sign, "=") && !quoteAt(s, n.end).is:
+			return 0, 0
+		}
+		from, to = n.value(s, m[1], sign)
+		if strings.HasSuffix(p, "tokens") && strings.Trim(s[from:to], "0123456789., \t") == "" { // a count
+			return 0, 0
+		}
+		return from, to
+	})
+	for _, shape := range []*regexp.Regexp{option, tuple, setting, netrc, pair} {
+		s = cut(s, shape.FindAllStringSubmatchIndex(s, -1), found, func(s string, m []int, _ int) (from, to int) {
+			if !IsSecret(s[m[2]:m[3]]) || strings.HasPrefix(s[m[1]:], "--") {
+				return 0, 0
+			}
+			return name{start: m[2], end: m[3]}.value(s, m[1], "")
+		})
+	}
+	return s
+}
+
+// cut puts the mark in the place of the value of each match.
+func cut(s string, matches [][]int, found func(string), of value) string {
+	var out strings.Builder
+	kept := 0
+	for _, m := range matches {
+		if m[0] < kept {
+			continue
+		}
+		from, to := of(s, m, kept)
+		if from >= to || s[from:to] == Mark {
+			continue
+		}
+		out.WriteString(s[kept:from])
+		out.WriteString(Mark)
+		found(s[from:to])
+		kept = to
+	}
+	if kept == 0 {
+		return s
+	}
+	out.WriteString(s[kept:])
+	return out.String()
+}
+
+// A name is what is before a sign, and the same with the word before it.
+type name struct {
+	text, two  string
+	start, end int
+}
+
+const longestName = 64
+
+// nameBefore returns the name that ends at end, and begins after least.
+func nameBefore(s string, least, end int) name {
+	trimmed := strings.TrimRight(s[max(least, end-longestName):end], "\"'`\\])* \t")
+	end = max(least, end-longestName) + len(trimmed)
+	start := wordBefore(s, least, end)
+	n := name{text: s[start:end], start: start, end: end}
+	if start > least+1 && start < end && s[start-1] == ' ' {
+		if two := s[wordBefore(s, least, start-1):end]; plain(two) != plain(n.text) {
+			n.two = two
+		}
+	}
+	return n
+}
+
+// wordBefore returns where the word begins that ends at end, not before least.
+func wordBefore(s string, least, end int) int {
+	least = max(least, end-longestName)
+	return least + len(strings.TrimRightFunc(s[least:end], func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || unicode.Is(unicode.Cf, r) || strings.ContainsRune("_-.", r)
+	}))
+}
