@@ -369,34 +369,6 @@ func TestRaiseNeverLowersAClass(t *testing.T) {
 	}
 }
 
-func TestEvidence(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		e    annotation.Evidence
-		want string
-	}{
-		{annotation.Evidence{}, "host"},
-		{annotation.Evidence{Source: annotation.Inferred, Word: "delete", Place: "leads the name"}, `inferred: "delete" leads the name`},
-		{annotation.Evidence{Source: annotation.Declared, By: "github"}, "declared by github"},
-		{annotation.Evidence{Source: annotation.Rule, By: "files/*"}, "host rule by files/*"},
-		{annotation.Evidence{Source: annotation.Resolved, Place: "for these arguments"}, "resolved: for these arguments"},
-	} {
-		if got := c.e.String(); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
-	}
-	if annotation.Strong.String() != "strong" || annotation.Weak.String() != "weak" {
-		t.Error("the strengths print wrongly")
-	}
-	a := someFull().Attribute(annotation.Declared, "files")
-	if len(a.Evidence) != len(allFields) {
-		t.Errorf("evidence for %d of %d fields", len(a.Evidence), len(allFields))
-	}
-	if got := (annotation.Annotations{Title: "t"}).SourceOf(annotation.Title); got != annotation.Host {
-		t.Errorf("without evidence a field is %v's, want the host's", got)
-	}
-}
-
 func ExampleMerge() {
 	inferred := annotation.Annotations{Destructive: annotation.Yes, Tags: []string{"counter"}}
 	host := annotation.Annotations{Destructive: annotation.No, Idempotent: annotation.Yes, Tags: []string{"admin"}}
@@ -418,12 +390,6 @@ func ExampleAnnotations_Without() {
 	a := annotation.Annotations{ReadOnly: annotation.Yes, Title: "List"}
 	fmt.Println(a.Without(annotation.ReadOnlyHint).Summary())
 	// Output: [List]
-}
-
-func ExampleAnnotations_Attribute() {
-	a := annotation.Write().Attribute(annotation.Declared, "github")
-	fmt.Println(a.Evidence[0].Field, a.Evidence[0].Value, a.Evidence[0])
-	// Output: readOnlyHint no declared by github
 }
 
 func TestYield(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 )
@@ -147,4 +148,88 @@ func ExampleAnnotations_Safety() {
 	// Output:
 	// dangerous
 	// moderate
+}
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	type a = annotation.Annotations
+	for _, c := range []struct {
+		name string
+		a    a
+		want string
+	}{
+		{"the seed's", a{
+			Title: "Delete User Account", Destructive: yes, RequiresConfirmation: yes, Complexity: annotation.Simple,
+			EstimatedDuration: 250 * time.Millisecond, Tags: []string{"user-management", "admin"},
+		}, "[Delete User Account | DESTRUCTIVE | requires confirmation | simple complexity | ~250ms | tags: user-management, admin]"},
+		{"the seed's empty one", a{}, "[no annotations]"},
+		{"every field", someFull(), "[Add | not read-only | not destructive | idempotent | closed world | no confirmation required | " +
+			"medium complexity | ~250ms | at most 60/min | cost 2.5 | no audit required | internal | category: files | tags: a, b]"},
+		{"the other side", a{ReadOnly: yes, Idempotent: no, OpenWorld: yes, AuditRequired: yes, RateLimitHint: new(0.0)},
+			"[read-only | not idempotent | open world | at most 0/min | audit required]"},
+	} {
+		if got := c.a.Summary(); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestSummaryShowsEverySetField(t *testing.T) {
+	t.Parallel()
+	full := someFull()
+	for _, f := range allFields {
+		if full.Without(f).Summary() == full.Summary() {
+			t.Errorf("%s does not show in %s", f, full.Summary())
+		}
+	}
+}
+
+// The seed's two sentences, for what it calls destructive and for a write that is known not to be.
+// The seed has no question for an undescribed tool and asks nothing; our question states that its
+// effect is unknown.
+func TestConfirmationMessageOfTheSeedAndAQuestionWhereItHasNone(t *testing.T) {
+	t.Parallel()
+	type a = annotation.Annotations
+	const deletes = "Permanently delete a customer and all associated records. Cannot be undone."
+	for _, c := range []struct {
+		name, description string
+		a                 a
+		want              string
+	}{
+		{"destructive", deletes, annotation.Destructive(), "This action is irreversible. Permanently delete a customer and all associated records. Cannot be undone. Proceed?"},
+		{"a write", "create a new customer", annotation.Write(), "About to create a new customer. OK?"},
+		{"an update", " set a value. ", annotation.Update(), "About to set a value. OK?"},
+		{"a read", "List customers", annotation.ReadOnly(), ""},
+		{"unknown", "Frobnicate", a{}, "It is unknown what this action changes. Frobnicate. Proceed?"},
+		{"a read to be confirmed", "Read the salary list", a{ReadOnly: yes, RequiresConfirmation: yes}, "This action needs your confirmation. Read the salary list. Proceed?"},
+		{"a conflict", "x", a{ReadOnly: yes, Destructive: yes}, "This action is irreversible. x. Proceed?"},
+		{"paying", "Pay", a{RequiresConfirmation: yes, Destructive: no}, "This action is irreversible. Pay. Proceed?"},
+		{"destructive, no description", "", annotation.Destructive(), "This action is irreversible. Proceed?"},
+		{"a write, no description", " . ", annotation.Write(), "About to change something. OK?"},
+		{"unknown, no description", "", a{}, "It is unknown what this action changes. Proceed?"},
+	} {
+		if got := c.a.ConfirmationMessage(c.description); got != c.want {
+			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
+		}
+		if ask := c.a.ConfirmationMessage(c.description) != ""; c.a.MustConfirm() && !ask {
+			t.Errorf("%s must be confirmed, and has no question", c.name)
+		}
+	}
+}
+
+func ExampleAnnotations_Summary() {
+	a := annotation.Annotations{
+		Title: "Delete User Account", Destructive: annotation.Yes, RequiresConfirmation: annotation.Yes,
+		Complexity: annotation.Simple, EstimatedDuration: 250 * time.Millisecond, Tags: []string{"user-management", "admin"},
+	}
+	fmt.Println(a.Summary())
+	// Output: [Delete User Account | DESTRUCTIVE | requires confirmation | simple complexity | ~250ms | tags: user-management, admin]
+}
+
+func ExampleAnnotations_ConfirmationMessage() {
+	fmt.Println(annotation.Destructive().ConfirmationMessage("Delete the customer."))
+	fmt.Println(annotation.Write().ConfirmationMessage("create a customer"))
+	// Output:
+	// This action is irreversible. Delete the customer. Proceed?
+	// About to create a customer. OK?
 }

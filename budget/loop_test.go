@@ -212,3 +212,26 @@ func ExampleNew() {
 	// Output:
 	// budget: files/list was stopped: it was called 4 times in a row with the same arguments, and the answer was the same each time; this call is let through again in 30s
 }
+
+// Each chain that shares a ledger has its own patience, whichever called first.
+func TestLoopsAreSeenInASharedLedger(t *testing.T) {
+	t.Parallel()
+	ledger := budget.NewLedger(0)
+	short := budget.New(budget.Options{Ledger: ledger, Repeats: 1})(new(server))
+	long := budget.New(budget.Options{Ledger: ledger, Repeats: 20})(new(server))
+	again := middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly())}
+	for _, call := range []middleware.Call{{Tool: testtool.New("files", "another", annotation.ReadOnly())}, again} {
+		if _, err := short.CallTool(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 19 {
+		if _, err := long.CallTool(t.Context(), again); err != nil {
+			t.Fatalf("call %d: %v", i, err)
+		}
+	}
+	_, err := long.CallTool(t.Context(), again)
+	if e := stopped(t, err, budget.Loop); e.Times != 20 || !e.SameAnswer {
+		t.Errorf("got %+v", e)
+	}
+}

@@ -335,3 +335,29 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		})
 	}
 }
+
+// Failure returns the text that the middleware gives a model for the same error.
+func TestFailureMatchesTheMiddleware(t *testing.T) {
+	t.Parallel()
+	errInside := errors.New("dial tcp 10.0.0.7:5432: refused")
+	tool := func(a annotation.Annotations) *middleware.Tool {
+		return &middleware.Tool{Server: "notes", Definition: &mcp.Tool{Name: "do_it"}, Annotations: a}
+	}
+	for name, c := range map[string]struct {
+		tool *middleware.Tool
+		err  error
+		want string
+	}{
+		"a read":            {tool(annotation.ReadOnly()), errInside, "notes__do_it failed. Try other arguments or another tool, or tell the user that it does not work."},
+		"a write":           {tool(annotation.Write()), errInside, "notes__do_it may or may not have happened."},
+		"one with it":       {tool(annotation.ReadOnly()), &middleware.OutcomeUnknownError{Check: "look first"}, "look first"},
+		"not sent":          {tool(annotation.Write()), &middleware.NotSentError{Err: errInside}, "Nothing has happened: the call did not leave."},
+		"of no tool at all": {nil, &middleware.NotSentError{Err: errInside}, "The call failed."},
+	} {
+		got := output.Failure(c.tool, c.err)
+		text := output.Text(got)
+		if !got.IsError || !strings.Contains(text, c.want) || strings.Contains(text, "10.0.0.7") {
+			t.Errorf("%s: got %q", name, text)
+		}
+	}
+}

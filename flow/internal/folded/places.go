@@ -1,0 +1,125 @@
+package folded
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxTries is how many places of a value are looked at.
+const MaxTries = 64
+
+// Find returns where a folded value is, -1 if nowhere: as whole words if words is true, unless it is there too
+// often.
+func (t *Text) Find(value []byte, words bool, from int) int {
+	at := t.next(value, from)
+	for tries := 0; words && at >= 0 && tries < MaxTries && !(t.Edge(at) && t.Edge(at+len(value))); tries++ {
+		at = t.next(value, at+1)
+	}
+	return at
+}
+
+// next returns the first place from a byte on where a folded value is, -1 if there is none.
+func (t *Text) next(value []byte, from int) int {
+	if at := bytes.Index(t.Norm[min(from, len(t.Norm)):], value); at >= 0 {
+		return from + at
+	}
+	return -1
+}
+
+// Backwards appends a folded text from its end to its beginning.
+func Backwards(out, norm []byte) []byte {
+	for len(norm) > 0 {
+		_, n := utf8.DecodeLastRune(norm)
+		out = append(out, norm[len(norm)-n:]...)
+		norm = norm[:len(norm)-n]
+	}
+	return out
+}
+
+// Limits on what is looked at around a part.
+const (
+	maxLine = 300 // bytes on either side, for a sentence
+	near    = 60  // folded bytes between the words of one action
+)
+
+// Part returns what raw has at a place of norm.
+func (t *Text) Part(at, n int) string {
+	from, last := t.Place(at), t.Place(at+n-1)
+	if last < from || last >= len(t.Raw) {
+		return ""
+	}
+	_, size := utf8.DecodeRuneInString(t.Raw[last:])
+	return t.Raw[from : last+size]
+}
+
+// Word returns where a word that begins with a stem is, -1 if nowhere.
+func (t *Text) Word(stem []byte, from int) int {
+	at := t.next(stem, from)
+	for at >= 0 && !t.Edge(at) {
+		at = t.next(stem, at+1)
+	}
+	return at
+}
+
+// Names returns where a text has two words of an action close together, -1 if nowhere.
+func (t *Text) Names(stems [][]byte) int {
+	for i, stem := range stems {
+		for at := t.Word(stem, 0); at >= 0; at = t.Word(stem, at+1) {
+			around := Text{Norm: t.Norm[:min(len(t.Norm), at+near)], starts: t.starts}
+			for j, other := range stems {
+				if j != i && around.Word(other, max(0, at-near)) >= 0 {
+					return at
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// Alone reports whether a part is not a part of a longer address or path.
+func (t *Text) Alone(at, n int) bool {
+	from := t.Place(at)
+	before := strings.TrimSuffix(t.Raw[:from], "://")
+	end := min(len(t.Raw), from+len(t.Part(at, n)))
+	after := strings.TrimLeft(t.Raw[end:], ".,:;!?/")
+	if len(before) == from && before != "" && (folded[before[from-1]] != 0 || strings.IndexByte("._-@/+%", before[from-1]) >= 0) {
+		return false
+	}
+	if after == "" || unicode.IsSpace(rune(after[0])) {
+		return true
+	}
+	if end+len(after) == len(t.Raw) { // nothing is between
+		return strings.IndexByte("\"'<>()[]{}|`", after[0]) >= 0
+	}
+	return folded[after[0]] == 0 && after[0] < utf8.RuneSelf
+}
+
+// Field reports whether a part is all of a field or a line, as in a list, and not a part of a sentence.
+func (t *Text) Field(at, n int) bool {
+	if at >= t.Own {
+		return false
+	}
+	from := t.Place(at)
+	end := from + len(t.Part(at, n))
+	before := strings.TrimRight(t.Raw[:from], ` "'\*`+"`")
+	after := strings.TrimLeft(t.Raw[end:], ` "'\*.0`+"`")
+	if before != "" && !strings.ContainsAny(before[len(before)-1:], ":=,[{(|;<>\n\t-#") {
+		return false
+	}
+	if after != "" && !strings.ContainsAny(after[:1], ",]})|;<>:\n\t(") && !strings.HasPrefix(t.Raw[end:], `\n`) {
+		return false
+	}
+	return !t.prose(from)
+}
+
+// prose reports whether the line around a part has many words and little that separates fields.
+func (t *Text) prose(from int) bool {
+	before, after := t.Raw[max(0, from-maxLine):from], t.Raw[from:min(len(t.Raw), from+maxLine)]
+	rest, _, _ := strings.Cut(after, "\n")
+	line := before[strings.LastIndexByte(before, '\n')+1:] + rest
+	count := len(strings.Fields(line))
+	marks := strings.Count(line, ",") + strings.Count(line, ":") + strings.Count(line, "|") + strings.Count(line, `"`)/2 + strings.Count(line, "'")/2
+	return count > 8 && count > 4*marks
+}

@@ -1,0 +1,158 @@
+package flow
+
+import (
+	_ "embed" // for kinds.txt
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/internal/bm25"
+	"github.com/fairlead-go/fairlead/redact"
+)
+
+// A Kind is the meaning of an argument to its tool, which decides how much its source matters.
+type Kind string
+
+// The kinds. An argument that fits none is a Name.
+const (
+	Recipient  Kind = "recipient"  // a person or an address that something is sent to
+	Account    Kind = "account"    // an account number, a card, a wallet
+	URL        Kind = "url"        // an address on the web
+	Host       Kind = "host"       // the name or the address of a machine
+	Credential Kind = "credential" // a password, a key
+	Path       Kind = "path"       // a file or a folder
+	Command    Kind = "command"    // a command, code, a query
+	Address    Kind = "address"    // a part of a postal address
+	Amount     Kind = "amount"     // of money, or of anything
+	ID         Kind = "id"         // of a thing that the server has
+	Name       Kind = "name"       // of a thing, a place, a party
+	Text       Kind = "text"       // free text
+	Time       Kind = "time"       // a date, a time
+	Choice     Kind = "choice"     // one of the values that the schema lists, or a switch
+)
+
+// leads reports whether a value of the kind decides about a destination or an access.
+func (k Kind) leads() bool {
+	return slices.Contains([]Kind{Recipient, Account, URL, Host, Credential}, k)
+}
+
+// exact reports whether one other character makes it another value.
+func (k Kind) exact() bool { return k.leads() || k == Path || k == Command }
+
+//go:embed kinds.txt
+var kindsText string
+
+// words maps those of kinds.txt to their kinds. The last word of a name that is here decides.
+var words = func() map[string]Kind {
+	m := make(map[string]Kind)
+	for line := range strings.SplitSeq(strings.ReplaceAll(kindsText, "\n\t", " "), "\n") {
+		kind, list, _ := strings.Cut(line, ":")
+		for word := range strings.FieldsSeq(list) {
+			m[word] = Kind(kind)
+		}
+	}
+	return m
+}()
+
+func named(name string) Kind {
+	if redact.IsSecret(name) {
+		return Credential
+	}
+	parts := split(name)
+	for i, part := range slices.Backward(parts) {
+		k, ok := words[part]
+		switch {
+		case !ok:
+		case part == "address" && i > 0 && (parts[i-1] == "ip" || parts[i-1] == "email"):
+			return words[parts[i-1]]
+		default:
+			return k
+		}
+	}
+	return Name
+}
+
+func kindOf(name Kind, value string) Kind {
+	if shaped := shapeOf(value); shaped != "" {
+		return shaped
+	}
+	if name == Name && strings.Count(value, " ") > 5 {
+		return Text
+	}
+	return name
+}
+
+// split cuts a name in camel case, snake case or kebab case into words in lower case.
+func split(name string) (parts []string) {
+	for run := range bm25.Runs(name) {
+		parts = slices.AppendSeq(parts, bm25.Parts(run))
+	}
+	return parts
+}
+
+var (
+	iban   = regexp.MustCompile(`^[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{4}[0-9]{5}[A-Za-z0-9]{1,21}$`)
+	phone  = regexp.MustCompile(`^\+[0-9][0-9 ()/.-]{6,20}$`)
+	wallet = regexp.MustCompile(`^(0x[0-9a-fA-F]{40}|bc1[0-9a-z]{20,80}|[13][1-9A-HJ-NP-Za-km-z]{25,34})$`)
+	card   = regexp.MustCompile(`^[0-9]{4}([ -]?[0-9]{4}){2,3}([ -]?[0-9]{1,4})?$`)
+	domain = regexp.MustCompile(`^([a-zA-Z0-9-]+\.)+(com|org|net|io|dev|app|co|me|ai|info|biz|xyz|[a-z]{2}\.[a-z]{2}|onion)(:[0-9]+)?$`)
+)
+
+func shapeOf(value string) Kind {
+	if len(value) < 6 || len(value) > 2048 {
+		return ""
+	}
+	var has [utf8.RuneSelf]bool
+	for i := range len(value) {
+		has[value[i]&^utf8.RuneSelf] = true
+	}
+	numbered := '0' <= value[0] && value[0] <= '9' || '0' <= value[2] && value[2] <= '9'
+	if has['\n'] || !numbered && !has['.'] && !has['@'] && !has['+'] && !has[':'] && value[0] != 'b' {
+		return ""
+	}
+	switch {
+	case !has[' '] && (strings.Contains(value, "://") || len(value) > 8 && strings.EqualFold(value[:4], "www.")):
+		return URL
+	case has['@'] && isMail(strings.TrimPrefix(value, "mailto:")), value[0] == '+' && phone.MatchString(value):
+		return Recipient
+	}
+	squashed := strings.ReplaceAll(value, " ", "")
+	switch {
+	case numbered && iban.MatchString(squashed), numbered && card.MatchString(value), wallet.MatchString(value):
+		return Account
+	case has['.'] && domain.MatchString(value):
+		return Host
+	case has['.'] && has['/'] && domain.MatchString(value[:strings.IndexByte(value, '/')]):
+		return URL
+	}
+	if !has[' '] && (has['.'] || has[':']) {
+		if _, err := netip.ParseAddr(value); err == nil {
+			return Host
+		}
+	}
+	return ""
+}
+
+func isMail(value string) bool {
+	a, err := mail.ParseAddress(value)
+	return err == nil && strings.Contains(a.Address, "@")
+}
+
+func hostOf(value string) string {
+	if !strings.Contains(value, "://") {
+		value = "https://" + value
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.User != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// commits are words of tools that spend or bind: their recipient matters even if the server offers it.
+var commits = strings.Fields("reserve book order buy purchase pay subscribe checkout bid rent hire trade" +
+	" donate transfer withdraw sell")

@@ -1,0 +1,70 @@
+package flow
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// A walker yields the strings and numbers of arguments in canonical form, which is scanned as it is: decoding it would
+// cost more than looking the values up.
+type walker struct {
+	form  string
+	at    int
+	place []byte // of the leaf, such as "flights[0].date"
+	// yield gets the name of the innermost member, and a string's content or a number as written.
+	yield func(name, value string, isText bool)
+}
+
+// value yields the leaves of the value at a place of the form, which is canonical JSON.
+func (w *walker) value(name string) {
+	before := len(w.place)
+	switch c := w.form[w.at]; c {
+	case '{', '[':
+		i := int64(0)
+		for w.at++; w.form[w.at] != c+2; i++ { // as '}' and ']' are
+			if w.form[w.at] == ',' {
+				w.at++
+			}
+			if c == '[' {
+				w.place = append(strconv.AppendInt(append(w.place, '['), i, 10), ']')
+			} else {
+				name = w.str()
+				w.at++ // the colon
+				if before > 0 {
+					w.place = append(w.place, '.')
+				}
+				w.place = append(w.place, name...)
+			}
+			w.value(name)
+			w.place = w.place[:before]
+		}
+		w.at++
+	case '"':
+		w.yield(name, w.str(), true)
+	default:
+		end := w.at + strings.IndexAny(w.form[w.at:], ",]}")
+		if c == '-' || '0' <= c && c <= '9' {
+			w.yield(name, w.form[w.at:end], false)
+		}
+		w.at = end
+	}
+}
+
+// str returns the string at the place, and moves behind it.
+func (w *walker) str() string {
+	from, plain := w.at, true
+	for w.at++; w.form[w.at] != '"'; w.at++ {
+		if w.form[w.at] == '\\' {
+			plain = false
+			w.at++
+		}
+	}
+	w.at++
+	if plain {
+		return w.form[from+1 : w.at-1]
+	}
+	var s string
+	_ = json.Unmarshal([]byte(w.form[from:w.at]), &s) // it is canonical
+	return s
+}

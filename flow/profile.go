@@ -1,0 +1,98 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/middleware"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const maxTools = 4096 // with cached profiles
+
+// A tracer is what all applications of one middleware share.
+type tracer struct {
+	Options
+
+	tools *lru.Cache[*mcp.Tool, *profile]
+}
+
+// A profile is what the definition of a tool shows about its arguments, computed once.
+type profile struct {
+	kinds   map[string]Kind // by name
+	stems   [][]byte        // of the words of its name
+	commits bool            // it spends or binds
+	moves   bool            // it moves or copies things, from one place to another
+}
+
+func (t *tracer) profile(tool *middleware.Tool) *profile {
+	if p, ok := t.tools.Get(tool.Definition); ok {
+		return p
+	}
+	p := &profile{kinds: make(map[string]Kind)}
+	t.members(p, tool, tool.Definition.InputSchema, 0)
+	for _, word := range split(tool.Name()) {
+		p.commits, p.moves = p.commits || slices.Contains(commits, word), p.moves || word == "move" || word == "copy" || word == "rename"
+		if len(word) >= minPart && !slices.ContainsFunc(p.stems, func(s []byte) bool { return strings.HasPrefix(word, string(s)) }) {
+			p.stems = append(p.stems, []byte(word[:min(len(word), 5)]))
+		}
+	}
+	t.tools.Add(tool.Definition, p)
+	return p
+}
+
+// members notes the kinds of a schema's properties, at every depth.
+func (t *tracer) members(p *profile, tool *middleware.Tool, schema any, depth int) {
+	switch at := schema.(type) {
+	case map[string]any:
+		if depth > 8 {
+			return
+		}
+		properties, _ := at["properties"].(map[string]any)
+		for name, of := range properties {
+			kind := named(name)
+			if property, ok := of.(map[string]any); ok && property["enum"] != nil {
+				kind = Choice
+			} else if ok && kind == Name {
+				kind = described(property)
+			}
+			if t.Kind != nil {
+				kind = cmp.Or(t.Kind(tool, name), kind)
+			}
+			p.kinds[name] = kind
+		}
+		for _, below := range at {
+			t.members(p, tool, below, depth+1)
+		}
+	case []any:
+		for _, below := range at {
+			t.members(p, tool, below, depth+1)
+		}
+	}
+}
+
+// described returns the kind that the format of a property shows, Name without one.
+func described(property map[string]any) Kind {
+	switch property["format"] {
+	case "email":
+		return Recipient
+	case "uri", "uri-reference", "iri":
+		return URL
+	case "hostname", "ipv4", "ipv6":
+		return Host
+	case "date", "date-time", "time", "duration":
+		return Time
+	case "uuid":
+		return ID
+	}
+	return Name
+}
+
+func (p *profile) kind(name string) Kind {
+	if k, ok := p.kinds[name]; ok {
+		return k
+	}
+	return named(name)
+}

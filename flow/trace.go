@@ -1,0 +1,211 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/flow/internal/folded"
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/trim"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/redact"
+	"github.com/fairlead-go/fairlead/safetext"
+)
+
+const (
+	maxSources = 32  // that are recorded of one call
+	maxLeaves  = 256 // of the arguments that are traced
+	maxShown   = 60  // bytes of a value
+	maxAround  = 160 // bytes of the text around it
+	// maxCompared is how many bytes of results are compared for one call; most need some thousand.
+	maxCompared = 64 << 20
+)
+
+func (t *tracer) on(r Rule) bool { return !slices.Contains(t.Off, r) }
+
+// trace returns where the arguments of a call came from, if a rule asks about one or a person is asked anyway.
+func (t *tracer) trace(s *session, call *middleware.Call, form []byte) []callstate.Source {
+	host := t.Tracker.constants()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seq++
+	tr := trace{t: t, s: s, p: t.profile(call.Tool), call: call, host: host, changes: call.Tool.Safety() != annotation.Safe}
+	tr.w.form, tr.w.yield = string(form), tr.leaf
+	tr.walk()
+	if !tr.raised && tr.changes && !call.Tool.Safety().MustConfirm() {
+		tr.instructed()
+	}
+	if !tr.raised && !call.Tool.Safety().MustConfirm() {
+		return nil
+	}
+	tr.record = true
+	tr.walk()
+	slices.SortStableFunc(tr.sources, func(a, b callstate.Source) int { // what asks comes first
+		return cmp.Compare(min(1, len(b.Rule)), min(1, len(a.Rule)))
+	})
+	return tr.sources
+}
+
+// A trace looks up the arguments of one call. It walks over them twice: first only to see whether a rule asks, which is
+// all that most calls need, and then, if a person is going to be asked, once more to record a source for each.
+type trace struct {
+	t       *tracer
+	s       *session
+	p       *profile
+	call    *middleware.Call
+	host    []*folded.Text
+	changes bool
+	raised  bool // a rule asks
+	record  bool // the sources are wanted
+	sources []callstate.Source
+	leaves  int
+	w       walker
+}
+
+func (tr *trace) walk() {
+	tr.w.at, tr.w.place, tr.leaves, tr.s.budget = 0, tr.s.place[:0], 0, maxCompared
+	tr.w.value("")
+	tr.s.place = tr.w.place
+}
+
+// leaf looks up one value of the arguments.
+func (tr *trace) leaf(name, value string, isText bool) {
+	kind := tr.p.kind(name)
+	if tr.p.moves && (name == "from" || name == "to") && strings.ContainsAny(value, "/.") {
+		kind = Path
+	}
+	if isText {
+		kind = kindOf(kind, value)
+	}
+	if kind == Choice || value == "" || !tr.changes && kind != URL || len(tr.sources) >= maxSources {
+		return
+	}
+	if tr.leaves++; tr.leaves > maxLeaves {
+		tr.s.budget = -1
+	}
+	if kind == Time && !tr.record { // no rule asks about it
+		return
+	}
+	look := &tr.s.look
+	*look = lookup{s: tr.s, host: tr.host, server: tr.call.Tool.Server, kind: kind, raw: value, norm: tr.s.value.Set(value)}
+	o := look.origin()
+	rule, note := tr.judge(kind, &o, look.norm)
+	if rule == "" && tr.sensitive(kind, &o, value) {
+		rule, note = SensitiveOut, "sensitive, and the tool reaches the open world"
+	}
+	tr.raised = tr.raised || rule != ""
+	if tr.record {
+		tr.add(string(tr.w.place), value, kind, o, rule, note)
+	}
+}
+
+// judge returns the rule that asks about a value of that origin, "" for none, and what there is to say to a person.
+// What could not be compared, since the budget was used up, or may have come from a result that is no longer kept,
+// counts as untrusted.
+func (tr *trace) judge(kind Kind, o *origin, norm []byte) (Rule, string) {
+	switch {
+	case o.from == fromUser, o.from == fromHost, o.from == fromResult && o.result.trusted:
+		return "", ""
+	case o.from == fromResult:
+		if tr.t.on(UntrustedValue) && tr.matters(kind, o, norm) {
+			return UntrustedValue, ""
+		}
+		return "", ""
+	case tr.s.budget < 0 && tr.t.on(UntrustedValue) && kind != Time:
+		return UntrustedValue, "the results are too long to be compared with it"
+	case tr.s.forgot && tr.t.on(UntrustedValue) && (kind.leads() || tr.s.known && kind != Text && kind != Time && kind != Amount):
+		return UntrustedValue, "or from an earlier result that is no longer kept"
+	case tr.s.known && kind.leads() && len(norm) >= minValue && tr.t.on(UnknownAddress):
+		return UnknownAddress, ""
+	}
+	return "", ""
+}
+
+// matters reports whether an argument that came from an untrusted result is consequential.
+func (tr *trace) matters(kind Kind, o *origin, norm []byte) bool {
+	if !tr.changes { // a URL that a result has as it is carries nothing out
+		return o.how != ""
+	}
+	switch {
+	case kind.leads():
+		return true
+	case kind == Time || kind == Choice || !tr.s.known:
+		return false
+	case kind == Command || kind == Address:
+		return true
+	case kind == Text:
+		return !o.whole && o.how != "in part" && len(norm) >= minPassage
+	case kind == Name && tr.p.commits:
+		return true
+	}
+	return !o.whole
+}
+
+// sensitive reports whether a value that is marked or recognized as sensitive leaves with the call.
+func (tr *trace) sensitive(kind Kind, o *origin, raw string) bool {
+	if !tr.changes || !tr.t.on(SensitiveOut) || tr.call.Tool.Annotations.OpenWorld == annotation.No || o.from == fromUser || o.from == fromHost {
+		return false
+	}
+	if o.from == fromResult && o.result.sensitive {
+		return true
+	}
+	return kind == Text && tr.call.Tool.Annotations.OpenWorld == annotation.Yes && len(raw) >= minPassage && new(redact.Redactor).Text(raw) != raw
+}
+
+// instructed looks for an untrusted result that names what the tool does.
+func (tr *trace) instructed() {
+	if !tr.t.on(Instructed) || !tr.s.known || len(tr.p.stems) < 2 {
+		return
+	}
+	said := 0
+	for _, stem := range tr.p.stems {
+		if slices.ContainsFunc(tr.s.user, func(t *folded.Text) bool { return t.Word(stem, 0) >= 0 }) {
+			said++
+		}
+	}
+	if said >= 2 {
+		return
+	}
+	tr.s.settle()
+	for _, g := range tr.s.groups {
+		for _, r := range g.results {
+			if r == nil || r.trusted || r.tool.Name() == tr.call.Tool.Name() && r.tool.Server == tr.call.Tool.Server {
+				continue
+			}
+			if at := r.text.Names(tr.p.stems); at >= 0 {
+				o := origin{from: fromResult, result: r, at: at, len: minPart}
+				tr.add("the call", tr.call.Tool.Name(), Command, o, Instructed, "the result names this action, and you did not")
+				tr.raised = true
+				return
+			}
+		}
+	}
+}
+
+func (tr *trace) add(place, value string, kind Kind, o origin, rule Rule, note string) {
+	s := callstate.Source{
+		Argument: safetext.Cut(safetext.Line(place), maxShown), Kind: string(kind), Value: quote(value, maxShown),
+		From: o.from, Rule: string(rule), Note: note, How: o.how,
+	}
+	if r := o.result; r != nil {
+		s.Tool, s.Call, s.Ago, s.Trusted = safetext.Line(r.tool.String()), r.call, tr.s.seq-r.seq, r.trusted
+		s.Around = around(r.text, o.at, o.len)
+	}
+	tr.sources = append(tr.sources, s)
+}
+
+func quote(s string, most int) string { return `"` + safetext.Line(trim.Bytes(s, most)) + `"` }
+
+// around returns the text of a result around a part of it, cut to whole words.
+func around(t *folded.Text, at, n int) string {
+	from := t.Place(at)
+	end := min(len(t.Raw), from+max(n, len(t.Part(at, n))))
+	room := max(0, maxAround-(end-from)) / 2
+	before, after := max(0, from-room), min(len(t.Raw), end+room)
+	if blank := strings.IndexAny(t.Raw[before:from], " \t\n"); before > 0 && blank >= 0 {
+		before += blank // no part of a word
+	}
+	return quote(strings.Join(strings.Fields(strings.ToValidUTF8(t.Raw[before:after], "")), " "), maxAround+8)
+}

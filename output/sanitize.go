@@ -1,0 +1,58 @@
+package output
+
+import (
+	"errors"
+
+	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// sanitize takes out what the contract does not name; of a failure, only in its structured content.
+func (a *answer) sanitize() error {
+	if a.contract == nil {
+		return nil
+	}
+	if a.res.IsError {
+		if a.structured && (a.strip(a.main) > 0 || a.contract.Check(a.main) != nil) {
+			a.main, a.hasMain, a.structured, a.changed = nil, false, false, true
+			a.dropped++
+			for _, p := range a.parts {
+				p.isMain = false // and stays, as the message that it is
+			}
+		}
+		return nil
+	}
+	if !a.hasMain {
+		return errors.New("there is no structured content")
+	}
+	a.changed = a.strip(a.main) > 0
+	for _, p := range a.parts {
+		if _, isText := p.content.(*mcp.TextContent); !isText || p.isMain || !jsontree.Likely(p.text) {
+			continue
+		}
+		if p.isDoc {
+			a.strip(p.tree)
+		}
+		if !p.isDoc || a.contract.Check(p.tree) != nil { // what cannot be read cannot be checked
+			p.gone = true
+			a.dropped++
+		}
+	}
+	return nil
+}
+
+// strip takes members that the output schema does not name out of a document, and returns how many they were.
+func (a *answer) strip(v any) int {
+	if a.keepUnnamed {
+		return 0
+	}
+	return a.shape.Strip(v)
+}
+
+// check returns how the main document breaks the contract.
+func (a *answer) check() error {
+	if a.contract == nil || !a.hasMain || a.res.IsError {
+		return nil
+	}
+	return a.contract.Check(a.main)
+}
