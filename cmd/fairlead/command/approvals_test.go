@@ -3,9 +3,7 @@ package command_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -93,87 +91,5 @@ func TestApprovalsAreListedAndTakenBack(t *testing.T) {
 				t.Errorf("got %d %s%s", code, listed, said)
 			}
 		})
-	}
-}
-
-// Without a store the page has the approvals of the process, and the dialog offers nothing for
-// always, since the process would take it along.
-func TestNothingIsForAlwaysWithoutAStore(t *testing.T) {
-	t.Parallel()
-	exe, env := mcptest.Child(t, "lying")
-	key, value, _ := strings.Cut(env, "=")
-	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"crm": map[string]any{"command": exe, "env": map[string]string{key: value}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, toProxy := io.Pipe()
-	fromProxy, out := io.Pipe()
-	var errs strings.Builder
-	ended := make(chan int, 1)
-	go func() {
-		ended <- command.Run(context.Background(), []string{
-			"proxy", "--policy", file(t, "policy.json", `{"approvals": {"remember": "always"}}`), "--approve", "elicit", "--config", file(t, "mcp.json", string(config)),
-		}, in, out, &errs)
-		_ = out.Close()
-	}()
-	var asked []any
-	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
-		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			schema, _ := req.Params.RequestedSchema.(map[string]any)
-			words, _ := schema["properties"].(map[string]any)["remember"].(map[string]any)["enum"].([]any)
-			asked = append(asked, words...)
-			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow", "remember": "arguments-session"}}, nil
-		},
-	})
-	session := mcptest.Dial(t, client, &mcp.IOTransport{Reader: fromProxy, Writer: toProxy}, mcptest.Legacy)
-	for range 2 {
-		if res, err := session.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}}); err != nil || res.IsError {
-			t.Errorf("got %+v, %v", res, err)
-		}
-	}
-	_ = toProxy.Close()
-	<-ended
-	if got := fmt.Sprint(asked); got != "[once arguments-session tool-session]" || !strings.Contains(errs.String(), "without --store nothing is remembered for always") {
-		t.Errorf("offered %s; the log has\n%s", got, &errs)
-	}
-}
-
-// What is remembered for a server that is started holds in its folder, whichever the store is.
-func TestApprovalsAreOfAFolder(t *testing.T) { //nolint:paralleltest // it changes the folder
-	exe, env := mcptest.Child(t, "lying")
-	key, value, _ := strings.Cut(env, "=")
-	t.Setenv(key, value)
-	folders := []string{t.TempDir(), t.TempDir()}
-	for _, dir := range folders {
-		if err := os.Symlink(exe, filepath.Join(dir, "server")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	policy := file(t, "policy.json", `{"approvals": {"remember": "always"}}`)
-	for _, store := range []string{filepath.Join(t.TempDir(), "store"), redistest.New(t).URL()} {
-		asked := 0
-		for i, tt := range []struct{ folder, asked int }{{0, 1}, {0, 1}, {1, 2}, {1, 2}, {0, 2}} {
-			t.Chdir(folders[tt.folder])
-			in, toProxy := io.Pipe()
-			fromProxy, out := io.Pipe()
-			ended := make(chan int, 1)
-			go func() {
-				ended <- command.Run(context.Background(), []string{"proxy", "--policy", policy, "--store", store, "--approve", "elicit", "--", "./server"}, in, out, io.Discard)
-				_ = out.Close()
-			}()
-			client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
-				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-					asked++
-					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow", "remember": "arguments-always"}}, nil
-				},
-			})
-			session := mcptest.Dial(t, client, &mcp.IOTransport{Reader: fromProxy, Writer: toProxy}, mcptest.Legacy)
-			res, err := session.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}})
-			if err != nil || res.IsError || asked != tt.asked {
-				t.Errorf("%s, call %d: asked %d times, want %d; %+v, %v", store, i, asked, tt.asked, res, err)
-			}
-			_ = toProxy.Close()
-			<-ended
-		}
 	}
 }

@@ -1,209 +1,149 @@
 package command
 
 import (
-	"bytes"
-	"context"
-	"io"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
-
-	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/cache"
-	"github.com/fairlead-go/fairlead/chain"
-	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/mcptest"
-	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// trail is a file with the record of one dangerous call that was denied.
-func trail(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "calls.jsonl")
-	file, err := audit.OpenFile(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := audit.Record{Time: time.Now(), Kind: audit.End, Run: "r", N: 1, Server: "files", Tool: "delete_file", Class: "dangerous", Outcome: audit.Denied}
-	if err := file.Write(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func TestAuditShowTakesWordsInAnyCaseAndNoOthers(t *testing.T) {
+func TestRecordIsWrittenShownAndVerified(t *testing.T) {
 	t.Parallel()
-	path := trail(t)
+	path := filepath.Join(t.TempDir(), "calls.jsonl")
+	url := lying(t)
+	for _, call := range [][]string{
+		{"y\n", "delete_account", `{"id":7,"password":"hunter2hunter2"}`},
+		{"n\n", "send_message", `{}`},
+		{"", "get_account", `{}`},
+	} {
+		_, _, stderr := program(t, call[0], "call", call[1], "--arguments", call[2], "--audit", path, url)
+		if strings.Contains(stderr, "records are not in") {
+			t.Fatal(stderr)
+		}
+	}
+	code, stdout, stderr := program(t, "", "audit", "verify", path)
+	if code != exitOK || !strings.Contains(stdout, "state      whole") {
+		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
 	for name, c := range map[string]struct {
-		args []string
-		code int
-		want string // on standard output, or else on standard error
+		args  []string
+		lines int
+		has   string
 	}{
-		"a class":             {[]string{"--class", "dangerous"}, exitOK, "files/delete_file"},
-		"a class as in prose": {[]string{"--class", "Dangerous"}, exitOK, "files/delete_file"},
-		"another class":       {[]string{"--class", "SAFE"}, exitOK, ""},
-		"no class":            {[]string{"--class", "deadly"}, exitUsage, "safe, moderate, dangerous, unknown"},
-		"an outcome":          {[]string{"--outcome", "Denied"}, exitOK, "files/delete_file"},
-		"no outcome":          {[]string{"--outcome", "denyed"}, exitUsage, "denied, refused, not_sent"},
-		"a time":              {[]string{"--since", "1h"}, exitOK, "files/delete_file"},
-		"a time to come":      {[]string{"--since", "-1h"}, exitUsage, "--since -1h0m0s"},
-		"no time at all":      {[]string{"--since", "0"}, exitUsage, "--since 0s"},
+		"all":           {nil, 4, ""},
+		"by tool":       {[]string{"--tool", "delete_account"}, 2, "delete_account"},
+		"by outcome":    {[]string{"--outcome", "denied"}, 1, "send_message"},
+		"by class":      {[]string{"--class", "safe"}, 1, "get_account"},
+		"by server":     {[]string{"--server", "other"}, 0, ""},
+		"since":         {[]string{"--since", "1h"}, 4, ""},
+		"two filters":   {[]string{"--class", "dangerous", "--outcome", "ok"}, 1, "delete_account"},
+		"without ends":  {[]string{"--open"}, 0, ""},
+		"as they stand": {[]string{"--json", "--tool", "delete_account", "--outcome", "ok"}, 1, `"outcome":"ok"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			code, stdout, stderr := program(t, "", append([]string{"audit", "show", path}, c.args...)...)
-			got := stdout
-			if c.code != exitOK {
-				got = stderr
+			if n := strings.Count(stdout, "\n"); code != exitOK || n != c.lines || strings.Count(stdout, c.has) < min(1, c.lines) {
+				t.Errorf("exit %d, %d lines, want %d with %q:\n%s%s", code, n, c.lines, c.has, stdout, stderr)
 			}
-			if code != c.code || !strings.Contains(got, c.want) || c.want == "" && got != "" || c.code != exitOK && stdout != "" {
-				t.Errorf("exit %d, want %d; stdout %q, stderr %q", code, c.code, stdout, stderr)
+			if strings.Contains(stdout, "hunter2") {
+				t.Error("a secret is shown")
 			}
 		})
 	}
 }
 
-// The record of a stale answer gives its reason: it was cached, how long ago, and how long
-// the chain takes it to stay true.
-func TestAuditShowHasTheAgeOfAnAnswer(t *testing.T) {
+func TestRecordThatWasChangedIsBroken(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "calls.jsonl")
-	file, err := audit.OpenFile(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	synctest.Test(t, func(t *testing.T) {
-		std := chain.Standard{Audit: audit.New(file, audit.Options{}), Infer: infer.New(infer.Options{}), Cache: cache.New(cache.Options{})}
-		caller := std.Then(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "v1"}}}, nil
-		}))
-		for range 2 {
-			call := middleware.Call{Tool: &middleware.Tool{Server: "docs", Definition: &mcp.Tool{Name: "get_schema", InputSchema: map[string]any{"type": "object"}}}}
-			if _, err := caller.CallTool(t.Context(), call); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(12 * time.Second)
+	write := func(t *testing.T) string {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "calls.jsonl")
+		if code, _, stderr := program(t, "y\n", "call", "delete_account", "--audit", path, lying(t)); code != exitOK {
+			t.Fatalf("exit %d: %s", code, stderr)
 		}
-	})
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
+		return path
 	}
-	want := "docs/get_schema (safe) ok in <1ms from=cache · cache: hit (from the cache, 12s old, stable)"
-	if code, stdout, stderr := program(t, "", "audit", "show", path); code != exitOK || !strings.Contains(stdout, want) {
-		t.Errorf("exit %d; stdout %q, stderr %q; want %q", code, stdout, stderr, want)
-	}
-}
-
-// One command answers what was deleted last week and who allowed it, on the record of a
-// real run.
-func TestAuditAnswersWhatWasDeletedAndByWhom(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	record, rules := filepath.Join(folder, "calls.jsonl"), filepath.Join(folder, "policy.json")
-	if err := os.WriteFile(rules, []byte("{\"rules\": [\n{\"tool\": \"command.test/send_message\", \"decide\": \"allow\"}]}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	exe, env := mcptest.Child(t, "lying")
-	in, toProxy := io.Pipe()
-	fromProxy, out := io.Pipe()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		Run(t.Context(), []string{"proxy", "--policy", rules, "--audit", record, "--", "env", env, exe}, in, out, io.Discard)
-		_ = out.Close()
-	}()
-	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
-		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			answer := "allow"
-			if strings.Contains(r.Params.Message, "boss") {
-				answer = "deny"
-			}
-			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": answer}}, nil
-		},
-	})
-	cs := mcptest.Dial(t, client, &mcp.IOTransport{Reader: fromProxy, Writer: toProxy}, "2025-11-25")
-	for _, call := range [][2]string{{"send_message", "carol"}, {"delete_account", "bob"}, {"delete_account", "boss"}, {"get_account", "ann"}, {"send_message", "ann"}} {
-		if _, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: call[0], Arguments: map[string]any{"id": call[1], "password": "hunter2"}}); err != nil {
+	edit := func(t *testing.T, path string, change func(string) string) {
+		t.Helper()
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(change(string(text))), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_ = toProxy.Close()
-	<-ended
-	show := func(args ...string) string {
-		t.Helper()
-		code, stdout, stderr := program(t, "", append([]string{"audit", "show"}, args...)...)
-		if code != exitOK {
-			t.Errorf("exit %d: %s", code, stderr)
-		}
-		return stdout
-	}
-	for _, from := range []string{record, folder} {
-		got := show(from, "--tool", "delete*", "--outcome", "ok", "--since", "168h")
-		for _, want := range []string{"/delete_account (dangerous) ok in ", " call=3 ", " by=the user via=form waited=", ` arguments={"id":"bob","password":"[redacted]"}`} {
-			if strings.Count(got, want) != 1 || strings.Count(got, "\n") != 1 {
-				t.Errorf("got %q, want one line with %q", got, want)
-			}
-		}
-	}
-	if got := show(record, "--outcome", "denied"); !strings.Contains(got, "by=the user via=form") || !strings.Contains(got, `"id":"boss"`) {
-		t.Errorf("denied: %q", got)
-	}
-	if got := show(record, "--tool", "send*", "--outcome", "ok"); !strings.Contains(got, "policy.json:2 via=policy") {
-		t.Errorf("by the policy: %q", got)
-	}
-	if got := show(record, "--flow", "6"); !strings.Contains(got, " call=6 ") || !strings.Contains(got, "\n  password: from command.test/") || strings.Count(got, "hunter2") > 0 {
-		t.Errorf("flow: %q", got)
-	}
-	if code, stdout, stderr := program(t, "", "audit", "verify", folder); code != exitOK || !strings.Contains(stdout, record) || !strings.Contains(stdout, "whole") {
-		t.Errorf("exit %d: %s%s", code, stdout, stderr)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "other.jsonl"), []byte("{}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, stderr := program(t, "", "audit", "verify", folder); code != exitFindings || !strings.Contains(stderr, "other.jsonl") {
-		t.Errorf("exit %d with a damaged file: %s", code, stderr)
-	}
-	if code, _, stderr := program(t, "", "audit", "verify", t.TempDir()); code != exitUsage || !strings.Contains(stderr, "holds no .jsonl file") {
-		t.Errorf("exit %d without a file: %s", code, stderr)
-	}
-}
-
-func TestMissingWordsAreNamed(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
-		args []string
-		want string
+		change func(t *testing.T, path string)
+		code   int
+		want   string
 	}{
-		"audit show":         {[]string{"audit", "show"}, "FILE is missing: fairlead audit show FILE"},
-		"audit verify":       {[]string{"audit", "verify", "a", "b"}, `"b" is one word too many`},
-		"policy check":       {[]string{"policy", "check"}, "FILE is missing"},
-		"policy explain":     {[]string{"policy", "explain"}, "FILE is missing"},
-		"call":               {[]string{"call"}, "TOOL is missing"},
-		"approvers, spelled": {[]string{"proxy", "--approve", "Webb", "--", "true"}, `"webb" is none of elicit`},
+		"changed": {func(t *testing.T, path string) {
+			edit(t, path, func(s string) string { return strings.Replace(s, `"ok"`, `"denied"`, 1) })
+		}, exitFindings, "damaged"},
+		"an end cut off": {func(t *testing.T, path string) {
+			edit(t, path, func(s string) string { return s[:strings.Index(s, "\n")+1] })
+		}, exitFindings, "damaged"},
+		"the head is gone": {func(t *testing.T, path string) {
+			others, err := filepath.Glob(path + "?*")
+			if err != nil || len(others) != 1 {
+				t.Fatalf("%q, %v", others, err)
+			}
+			if err := os.Remove(others[0]); err != nil {
+				t.Fatal(err)
+			}
+		}, exitFindings, "not attested"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if code, stdout, stderr := program(t, "", c.args...); code != exitUsage || !strings.Contains(stderr, c.want) || stdout != "" {
-				t.Errorf("exit %d; stdout %q, stderr %q", code, stdout, stderr)
+			path := write(t)
+			c.change(t, path)
+			for _, command := range []string{"verify", "show"} {
+				code, stdout, stderr := program(t, "", "audit", command, path)
+				if code != c.code || !strings.Contains(stderr, c.want) {
+					t.Errorf("%s: exit %d, stdout %q, stderr %q; want %d and %q", command, code, stdout, stderr, c.code, c.want)
+				}
 			}
 		})
 	}
 }
 
-// A disk that is full is no mistake in the command line.
-func TestSchemaThatCannotBeWritten(t *testing.T) {
+// What was about to be done and has no end is named, by verify and by show.
+func TestCallsWithoutAnEndAreNamed(t *testing.T) {
 	t.Parallel()
-	full, ours := io.Pipe()
-	_ = full.Close()
-	var errs bytes.Buffer
-	if code := Run(t.Context(), []string{"policy", "schema"}, strings.NewReader(""), ours, &errs); code != exitFindings || !strings.Contains(errs.String(), "writing the schema") {
-		t.Errorf("exit %d: %s", code, &errs)
+	path := filepath.Join(t.TempDir(), "calls.jsonl")
+	url := lying(t)
+	for range 2 {
+		if code, _, stderr := program(t, "y\n", "call", "delete_account", "--audit", path, named(url)); code != exitOK {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+	}
+	// As a writer leaves it that is killed after the second intent: the head that it
+	// wrote then says so. Without one nobody knows whether the end is there.
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	cut := filepath.Join(t.TempDir(), "cut.jsonl")
+	if err := os.WriteFile(cut, []byte(strings.Join(lines[:3], "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, _ := program(t, "", "audit", "verify", cut)
+	if code != exitFindings || !strings.Contains(stdout, "It is unknown whether these happened: 1") {
+		t.Errorf("exit %d: %s", code, stdout)
+	}
+	_, stdout, _ = program(t, "", "audit", "show", "--open", cut)
+	if strings.Count(stdout, "\n") != 1 || !strings.Contains(stdout, "intent    server/delete_account") {
+		t.Errorf("got %s", stdout)
+	}
+	_, stdout, _ = program(t, "", "audit", "verify", "--json", cut)
+	var r struct {
+		State string
+		Open  []struct{ Tool string }
+	}
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || len(r.Open) != 1 || r.Open[0].Tool != "delete_account" {
+		t.Errorf("%v in %s", err, stdout)
 	}
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,14 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
-
-// program runs the command and returns what a shell would see.
-func program(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	code = Run(t.Context(), args, strings.NewReader(stdin), &out, &errs)
-	return code, out.String(), errs.String()
-}
 
 // answers decodes the output of infer.
 func answers(t *testing.T, stdout string) []map[string]any {
@@ -158,37 +149,5 @@ func TestInferLooksAtTheToolsOfAServerTogether(t *testing.T) {
 		if a["safety"] != "safe" {
 			t.Errorf("%v is %v, want safe", a["name"], a["safety"])
 		}
-	}
-}
-
-func TestUsage(t *testing.T) {
-	t.Parallel()
-	for name, args := range map[string][]string{
-		"unknown command":    {"explode"},
-		"unknown flag":       {"infer", "--what"},
-		"argument to infer":  {"infer", "tools.jsonl"},
-		"no server":          {"inspect"},
-		"unknown format":     {"inspect", "--format", "xml", "http://127.0.0.1:1"},
-		"command without --": {"inspect", "npx", "server"},
-		"no http URL":        {"inspect", "ftp://example.com"},
-		"format and json":    {"inspect", "--json", "--format", "md", "http://127.0.0.1:1"},
-		"no such level":      {"inspect", "--fail-on", "bad", "http://127.0.0.1:1"},
-		"no command":         {"inspect", "--"},
-		"no such file":       {"inspect", "--config", "nowhere.json"},
-		"a name for two":     {"inspect", "--name", "a", "http://127.0.0.1:1", "http://127.0.0.1:2"},
-		"no such name":       {"inspect", "--name", "a__b", "http://127.0.0.1:1"},
-		"a name of no file":  {"inspect", "--server", "a", "http://127.0.0.1:1"},
-		"a name of nothing":  {"inspect", "--server", "a="},
-		"an open quote":      {"inspect", "--server", "a='b"},
-		"no tool":            {"call"},
-		"command is no tool": {"call", "--", "npx", "server"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			code, stdout, stderr := program(t, "", args...)
-			if code != exitUsage || stderr == "" || stdout != "" {
-				t.Errorf("exit %d, stdout %q, stderr %q; want %d and a line on stderr", code, stdout, stderr, exitUsage)
-			}
-		})
 	}
 }

@@ -10,36 +10,19 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/cache"
-	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
-	"github.com/fairlead-go/fairlead/cmd/fairlead/learn"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/reach"
-	"github.com/fairlead-go/fairlead/contrib/otel"
-	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/doubt"
-	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/inbox"
-	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/ratelimit"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
-	"go.opentelemetry.io/contrib/exporters/autoexport"
-	global "go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/resource"
-	"go.opentelemetry.io/otel/sdk/trace"
 )
 
+// proxyFlags are the flags of fairlead proxy. The commands about its stores use some of them.
 type proxyFlags struct {
 	serverNames
 
@@ -96,128 +79,6 @@ of OpenTelemetry, spans and metrics of the calls are exported.`,
 		cmd.MarkFlagsMutuallyExclusive("observe", refuses)
 	}
 	return cmd
-}
-
-func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
-	level := slog.LevelWarn
-	if o.verbose {
-		level = slog.LevelDebug
-	}
-	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-	p := proxy.Options{
-		Drain: o.drain, Trust: o.trust, ReadOnly: o.readOnly, Annotate: o.annotate, Observe: o.observe, Stderr: cmd.ErrOrStderr(), Logger: log,
-	}
-	if p.Servers, err = o.targets(args, cmd.ArgsLenAtDash()); err != nil {
-		return err
-	}
-	decided, err := o.openPolicy(&p, log)
-	if err != nil {
-		return err
-	}
-	for _, s := range o.scopes {
-		p.Scopes = append(p.Scopes, catalog.Scope{Permission: s})
-	}
-	if name := o.file(o.lock, decided.Lock); name != "" {
-		if p.Lock, err = loadLock(name); err != nil {
-			return err
-		}
-	}
-	if name := o.file(o.audit, decided.Audit); name != "" {
-		var file *audit.File
-		if file, err = audit.OpenFile(name, log); err != nil {
-			return fmt.Errorf("--audit: %w", err)
-		}
-		defer func() { err = errors.Join(err, file.Close()) }()
-		p.Audit, p.Doubt = file, inDoubt(file, log)
-	}
-	if o.observe && p.Audit == nil {
-		return errors.New("--observe records what would have been done; name the file by --audit FILE")
-	}
-	if o.observe {
-		log.Warn("OBSERVING: nobody is asked, and nothing is refused but what the policy denies; each call runs. End it and leave out --observe to be protected")
-	}
-	ctx, stop := context.WithCancel(cmd.Context())
-	defer stop()
-	by := decided.By
-	if len(o.approve) > 0 {
-		by = strings.Split(strings.ToLower(strings.Join(o.approve, ",")), ",")
-	}
-	if o.replicas < 1 {
-		return fmt.Errorf("--replicas %d: at least this one is there", o.replicas)
-	}
-	var export func() error
-	if p.Telemetry, export, err = telemetry(ctx, log, o.listen == ""); err != nil {
-		return err
-	}
-	defer func() {
-		if err := export(); err != nil {
-			log.Warn("telemetry: " + err.Error())
-		}
-	}()
-	waiting := inbox.Options{Logger: log}
-	public, err := o.openAccess(ctx, &p, &waiting)
-	if err != nil {
-		return fmt.Errorf("--access: %w", err)
-	}
-	var shared *redis.Store
-	switch {
-	case o.store != "" && !isRedis(o.store):
-		var file *approvals.File
-		if file, err = o.openFolder(p.Servers, log); err != nil {
-			return fmt.Errorf("--store: %w", err)
-		}
-		defer func() { err = errors.Join(err, file.Close()) }()
-		waiting.Store = file
-	case o.store != "":
-		if shared, err = o.openStore(cmd.Context(), p.Servers, log); err != nil {
-			return fmt.Errorf("--store: %w", err)
-		}
-		defer func() { err = errors.Join(err, shared.Close()) }()
-		waiting.Board, waiting.Store = shared.Board(), shared.Approvals()
-	default:
-		waiting.Store = approvals.NewMemory()
-	}
-	if o.approvals != "" {
-		kept, err := o.openApprovals(cmd.Context(), p.Servers, log)
-		if err != nil {
-			return err
-		}
-		defer kept.Close()
-		waiting.Store = kept
-	}
-	p.Share = func(c *cache.Options, limit *ratelimit.Options, ask *hitl.Options) {
-		if shared != nil {
-			c.Remote = shared.Cache()
-			limit.Shared, limit.Replicas = shared.Limiter(), o.replicas
-		}
-		if ask.Store = waiting.Store; o.store == "" && o.approvals == "" && ask.Remember == hitl.Always {
-			log.Warn("policy: without --store nothing is remembered for always, since it would end with this process; for the session it is")
-			ask.Remember = hitl.Session
-		}
-	}
-	ways, err := o.ways(log)
-	if err != nil {
-		return err
-	}
-	page := &page{ctx: ctx, address: o.inbox, out: cmd.ErrOrStderr(), in: inbox.New(waiting), reach: ways, public: public}
-	p.Page = page.in
-	if p.Confirm, err = approvers(by, page); err != nil {
-		return err
-	}
-	p.Waits = waits(by, public)
-	served, err := proxy.New(p)
-	if err != nil {
-		return err
-	}
-	if o.listen != "" {
-		err = served.ListenAndServe(ctx, o.listen, func(url string) { fmt.Fprintln(cmd.ErrOrStderr(), "fairlead: serving MCP at", url) })
-	} else {
-		err = served.ServeLines(ctx, cmd.InOrStdin(), cmd.OutOrStdout())
-	}
-	if _, unreachable := errors.AsType[*proxy.UnreachableError](err); unreachable {
-		return &exitError{exitUnreachable, err}
-	}
-	return err
 }
 
 // openPolicy reads the file of --policy, if there is one.
@@ -284,6 +145,7 @@ func inDoubt(file *audit.File, log *slog.Logger) *doubt.Ledger {
 	return ledger
 }
 
+// hookVariable names the variable with the key that signs what is posted to --webhook.
 const hookVariable = "FAIRLEAD_WEBHOOK_KEY"
 
 // ways returns how a person is notified of a question on the page.
@@ -304,7 +166,8 @@ func (o *proxyFlags) ways(log *slog.Logger) (*reach.Ways, error) {
 	return w, nil
 }
 
-// file is a file that the command line names, or else the policy, beside itself.
+// file returns a file that the command line names, or else one that the policy names, relative to the policy's folder;
+// "" if neither does.
 func (o *proxyFlags) file(flag, inPolicy string) string {
 	if flag != "" || inPolicy == "" || filepath.IsAbs(inPolicy) {
 		return cmp.Or(flag, inPolicy)
@@ -312,6 +175,7 @@ func (o *proxyFlags) file(flag, inPolicy string) string {
 	return filepath.Join(filepath.Dir(o.policy), inPolicy)
 }
 
+// targets returns the servers that a command line names, as the proxy takes them.
 func (o *proxyFlags) targets(words []string, dash int) ([]proxy.Server, error) {
 	targets, err := o.serverNames.targets(words, dash)
 	if err != nil {
@@ -329,253 +193,4 @@ func (o *proxyFlags) targets(words []string, dash int) ([]proxy.Server, error) {
 		all = append(all, s)
 	}
 	return all, nil
-}
-
-// telemetry exports spans and metrics as OpenTelemetry's environment variables configure it; nil if
-// they name no exporter and no endpoint. End exports what is left.
-func telemetry(ctx context.Context, log *slog.Logger, stdio bool) (t proxy.Telemetry, end func() error, err error) {
-	spans, errOfSpans := exporter(ctx, "TRACES", stdio, autoexport.NewSpanExporter)
-	reader, errOfMetrics := exporter(ctx, "METRICS", stdio, autoexport.NewMetricReader)
-	if err = errors.Join(errOfSpans, errOfMetrics); err != nil || spans == nil && reader == nil {
-		return nil, func() error { return nil }, err
-	}
-	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(attribute.String("service.name", "fairlead")), resource.WithFromEnv())
-	if err != nil {
-		return nil, nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
-	}
-	global.SetErrorHandler(global.ErrorHandlerFunc(func(err error) { log.WarnContext(ctx, "telemetry: "+err.Error()) }))
-	tracers := trace.NewTracerProvider(trace.WithBatcher(spans), trace.WithResource(about))
-	meters := metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(about))
-	o := otel.Options{MeterProvider: meters, Propagator: propagation.TraceContext{}}
-	if spans != nil { // else there is nothing to propagate either
-		o.TracerProvider = tracers
-	}
-	return otel.New(o), func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		return errors.Join(tracers.Shutdown(ctx), meters.Shutdown(ctx))
-	}, nil
-}
-
-// exporter returns what exports a signal; nil if the environment names neither it nor an endpoint.
-func exporter[T, O any](ctx context.Context, signal string, stdio bool, open func(context.Context, ...O) (T, error)) (out T, err error) {
-	variable := "OTEL_" + signal + "_EXPORTER"
-	switch name := os.Getenv(variable); {
-	case os.Getenv("OTEL_SDK_DISABLED") == "true":
-	case stdio && name == "console":
-		err = fmt.Errorf("%s: standard output has MCP; name another exporter, or --listen", variable)
-	case name+os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")+os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != "":
-		if out, err = open(ctx); err != nil {
-			err = fmt.Errorf("%s: %w", variable, err)
-		}
-	}
-	return out, err
-}
-
-func policyCommand() *cobra.Command {
-	return group(&cobra.Command{
-		Use:   "policy",
-		Short: "Check, explain, learn and test a policy file for the proxy",
-		Example: `  fairlead policy check policy.json
-  fairlead policy explain policy.json --tool files/delete_file`,
-	}, policyCheckCommand(), policyExplainCommand(), policyLearnCommand(), policySchemaCommand(), policyTestCommand())
-}
-
-func policyCheckCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "check FILE",
-		Short:   "Report mistakes in a policy file, with line and key",
-		Example: "  fairlead policy check policy.json",
-		Args:    needs("FILE", true),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := policy.Load(args[0])
-			if err != nil {
-				return atFault(err)
-			}
-			for _, w := range p.Warnings {
-				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
-			}
-			if _, err := offline(p); err != nil { // what only a middleware knows
-				return atFault(err)
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is in order: %d rules, %d words on tools\n", args[0], len(p.Rules), len(p.Tools))
-			return nil
-		},
-	}
-}
-
-// offline is a proxy that is only looked at.
-func offline(p *policy.Policy) (*proxy.Proxy, error) {
-	somebody := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{}, nil })
-	return proxy.New(proxy.Options{Servers: []proxy.Server{{Name: "server"}}, Policy: func() *policy.Policy { return p }, Confirm: somebody})
-}
-
-func policyExplainCommand() *cobra.Command {
-	var tool, description string
-	cmd := &cobra.Command{
-		Use:   "explain FILE --tool SERVER/TOOL [URL | -- COMMAND [ARG...]]",
-		Short: "Show which rule decides about a tool, and what the chain does with its calls",
-		Long: `Show which rule decides about a tool, and what the chain does with its calls. Without a
-server, the tool has only its name and --description; with one, what the server lists.`,
-		Example: `  fairlead policy explain policy.json --tool files/delete_file
-  fairlead policy explain policy.json --tool server/delete_file -- npx -y @modelcontextprotocol/server-filesystem .`,
-		Args: needs("FILE", false),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if tool == "" {
-				return errors.New("--tool is missing; name one as SERVER/TOOL")
-			}
-			p, err := policy.Load(args[0])
-			if err != nil {
-				return atFault(err)
-			}
-			known, err := policy.ParsePattern(tool)
-			if err != nil || !known.Exact() {
-				return fmt.Errorf("--tool %q is not SERVER/TOOL", tool)
-			}
-			add := func(c *catalog.Catalog) error {
-				nothing := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
-					return nil, errors.New("it is not called")
-				})
-				return c.AddTools(known.Server, nothing, &mcp.Tool{Name: known.Tool, Description: description, InputSchema: map[string]any{"type": "object"}})
-			}
-			if len(args) > 1 {
-				one := serverFlags{serverNames: serverNames{name: known.Server}, wait: listPatience}
-				targets, err := one.targets(args[1:], cmd.ArgsLenAtDash()-1)
-				if err != nil {
-					return err
-				}
-				all, err := one.connect(cmd.Context(), targets, nil)
-				if err != nil {
-					return err
-				}
-				defer all.close()
-				add = func(c *catalog.Catalog) error {
-					return c.Add(cmd.Context(), known.Server, all.asked[0].server.Session)
-				}
-			}
-			looked, err := offline(p)
-			if err != nil {
-				return atFault(err)
-			}
-			text, err := looked.Explain(add, tool)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
-			return written("answer", err)
-		},
-	}
-	cmd.Flags().StringVar(&tool, "tool", "", "the tool, as `SERVER/TOOL`")
-	cmd.Flags().StringVar(&description, "description", "", "the tool's description, if no server is given")
-	return cmd
-}
-
-func policySchemaCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "schema",
-		Short:   "Print the JSON schema of a policy file, for editors",
-		Example: "  fairlead policy schema > policy.schema.json",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(policy.Schema)
-			return written("schema", err)
-		},
-	}
-}
-
-func policyLearnCommand() *cobra.Command {
-	var out string
-	cmd := &cobra.Command{
-		Use:   "learn RECORD...",
-		Short: "Write a policy file from recorded calls, for review",
-		Long: `Reads records as 'fairlead audit' does, and writes a policy file with a comment for each tool: how
-often it was called, and what people decided. Only decisions of people count, as 'fairlead proxy'
-and 'fairlead call' record them. What they approved three times, and never denied, is proposed in a
-comment; what they only denied is denied. As it is written, the file allows nothing.`,
-		Example: `  fairlead policy learn calls.jsonl --out policy.json`,
-		Args:    needs("RECORD", false),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			record, err := records(cmd, args)
-			if err != nil {
-				return err
-			}
-			text, err := record.Policy(time.Now())
-			if err != nil {
-				return err
-			}
-			if out == "" {
-				_, err = cmd.OutOrStdout().Write(text)
-				return written("policy", err)
-			}
-			f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the person names it
-			if err != nil {
-				return fmt.Errorf("--out: %w", err)
-			}
-			_, err = f.Write(text)
-			return written("policy", errors.Join(err, f.Close()))
-		},
-	}
-	cmd.Flags().StringVar(&out, "out", "", "a new `FILE` (default standard output)")
-	return cmd
-}
-
-func policyTestCommand() *cobra.Command {
-	var against []string
-	cmd := &cobra.Command{
-		Use:   "test FILE --against RECORD",
-		Short: "Print what a policy changes about recorded calls",
-		Long: `Runs recorded calls against a policy file, without a server, and prints for each tool how many
-were asked about, refused and allowed, and how many would be. What depends on other calls, such
-as limits, is left out. A tool has its recorded class, so a call that a rule asked about counts as
-dangerous; the policy's own "tools" come first.
-
-The exit code is 1 if a call that was asked about or refused would be allowed, or one that ran
-would be refused. It is 2 if the policy or a record cannot be used.`,
-		Example: `  fairlead policy test policy.json --against calls.jsonl`,
-		Args:    needs("FILE", true),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := policy.Load(args[0])
-			if err != nil {
-				return err
-			}
-			record, err := records(cmd, against)
-			if err != nil {
-				return err
-			}
-			changes, err := record.Compare(cmd.Context(), p)
-			if err != nil {
-				return err
-			}
-			if err := changes.Write(cmd.OutOrStdout()); err != nil {
-				return written("table", err)
-			}
-			if changes.Loosened+changes.Broken > 0 {
-				return atFault(fmt.Errorf("%d calls that were asked about or refused would be allowed, and %d that ran would be refused", changes.Loosened, changes.Broken))
-			}
-			return nil
-		},
-	}
-	cmd.Flags().StringArrayVar(&against, "against", nil, "a `RECORD`: an audit file or a folder of them (may be given again)")
-	must(cmd.MarkFlagRequired("against"))
-	return cmd
-}
-
-// records reads audit files and folders of them, and prints what they lack.
-func records(cmd *cobra.Command, paths []string) (*learn.Record, error) {
-	var files []string
-	for _, path := range paths {
-		of, err := recordFiles(path)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, of...)
-	}
-	record, err := learn.Read(files)
-	if err != nil {
-		return nil, err
-	}
-	for _, note := range record.Notes() {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
-	}
-	return record, nil
 }

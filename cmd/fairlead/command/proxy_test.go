@@ -2,6 +2,10 @@ package command_test
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -9,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
+	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // told runs the program with nothing on its input.
@@ -94,52 +100,56 @@ func TestServerThatCannotBeStarted(t *testing.T) {
 	}
 }
 
-func TestPolicyCheck(t *testing.T) {
+func TestReachIsChecked(t *testing.T) {
 	t.Parallel()
-	good := file(t, "p.json", "{\"rules\": [\n{\"tool\": \"a/*\", \"decide\": \"deny\"},\n{\"tool\": \"a/b\", \"decide\": \"allow\"}]}")
-	if code, stdout, stderr := told(t, "policy", "check", good); code != 0 || !strings.Contains(stdout, "is in order: 2 rules") || !strings.Contains(stderr, "p.json:3: unreachable rule") {
-		t.Errorf("got %d %s %s", code, stdout, stderr)
-	}
-	if code, _, stderr := told(t, "policy", "check", file(t, "p.json", "")); code != 1 || !strings.Contains(stderr, "it says nothing") {
-		t.Errorf("got %d %s", code, stderr)
-	}
-	if code, _, _ := told(t, "policy", "check"); code != 2 {
-		t.Errorf("got %d", code)
-	}
-	if code, stdout, _ := told(t, "policy", "schema"); code != 0 || !strings.Contains(stdout, `"additionalProperties": false`) {
-		t.Errorf("got %d %s", code, stdout)
+	for flag, want := range map[string]string{
+		"--reach=pigeon": "none of desktop, browser and none", "--webhook=http://hooks.example": "has to begin with https://",
+	} {
+		var errs strings.Builder
+		if code := command.Run(t.Context(), []string{"proxy", flag, "--", "true"}, strings.NewReader(""), io.Discard, &errs); code != 2 || !strings.Contains(errs.String(), want) {
+			t.Errorf("%s: exit %d, %s", flag, code, &errs)
+		}
 	}
 }
 
-func TestPolicyExplain(t *testing.T) {
+// Without a store the page has the approvals of the process, and the dialog offers nothing for
+// always, since the process would take it along.
+func TestNothingIsForAlwaysWithoutAStore(t *testing.T) {
 	t.Parallel()
-	p := file(t, "p.json", `{"rules": [
-{"tool": "files/delete_*", "decide": "deny", "reason": "ask an owner"},
-{"tool": "files/*", "decide": "allow"},
-{"tool": "files/move_file", "decide": "allow"},
-{"tool": "list_*", "decide": "ask"}]}`)
-	for tool, want := range map[string][]string{
-		"files/delete_file": {"files/delete_file: dangerous", `p.json:2: deny "files/delete_*" decides (ask an owner)`, `p.json:3: allow "files/*" does not speak of dangerous tools`, "will: refuse"},
-		"files/list_files":  {`p.json:3: allow "files/*" gives way to line 5`, "so: a person is asked"},
-		"files/frob":        {`p.json:3: allow "files/*" decides`, "so: called, and nobody is asked", "will: run, by the policy"},
-		"other/delete_x":    {"so: no rule decides, and its class does: dangerous", "will: ask first"},
-	} {
-		code, stdout, stderr := told(t, "policy", "explain", p, "--tool", tool)
-		for _, want := range want {
-			if code != 0 || !strings.Contains(stdout, want) {
-				t.Errorf("%s: got %d %s%s, want %q", tool, code, stdout, stderr, want)
-			}
+	exe, env := mcptest.Child(t, "lying")
+	key, value, _ := strings.Cut(env, "=")
+	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"crm": map[string]any{"command": exe, "env": map[string]string{key: value}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, toProxy := io.Pipe()
+	fromProxy, out := io.Pipe()
+	var errs strings.Builder
+	ended := make(chan int, 1)
+	go func() {
+		ended <- command.Run(context.Background(), []string{
+			"proxy", "--policy", file(t, "policy.json", `{"approvals": {"remember": "always"}}`), "--approve", "elicit", "--config", file(t, "mcp.json", string(config)),
+		}, in, out, &errs)
+		_ = out.Close()
+	}()
+	var asked []any
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			schema, _ := req.Params.RequestedSchema.(map[string]any)
+			words, _ := schema["properties"].(map[string]any)["remember"].(map[string]any)["enum"].([]any)
+			asked = append(asked, words...)
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow", "remember": "arguments-session"}}, nil
+		},
+	})
+	session := mcptest.Dial(t, client, &mcp.IOTransport{Reader: fromProxy, Writer: toProxy}, mcptest.Legacy)
+	for range 2 {
+		if res, err := session.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}}); err != nil || res.IsError {
+			t.Errorf("got %+v, %v", res, err)
 		}
 	}
-	if code, _, stderr := told(t, "policy", "explain", p, "--tool", "files/*"); code != 2 || !strings.Contains(stderr, "is not SERVER/TOOL") {
-		t.Errorf("got %d %s", code, stderr)
-	}
-	for _, words := range [][]string{{"touch", "x"}, {"http://h", "http://i"}, {"http://h", "--", "touch", "x"}} {
-		if code, _, stderr := told(t, append([]string{"policy", "explain", p, "--tool", "x/y"}, words...)...); code != 2 {
-			t.Errorf("%q: got %d %s, want no program that nobody put behind two hyphens, and one server", words, code, stderr)
-		}
-	}
-	if code, _, _ := told(t, "policy", "explain", p, "--tool", "x/y", "--", "/no/such/program"); code != 3 {
-		t.Errorf("got %d", code)
+	_ = toProxy.Close()
+	<-ended
+	if got := fmt.Sprint(asked); got != "[once arguments-session tool-session]" || !strings.Contains(errs.String(), "without --store nothing is remembered for always") {
+		t.Errorf("offered %s; the log has\n%s", got, &errs)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -173,5 +174,45 @@ func share(t *testing.T, before func(proxy int)) {
 	}
 	if !known || deletions.Load() != 0 {
 		t.Errorf("%d reads and %d deletions reached the server, want one that both know and 0", reads.Load(), deletions.Load())
+	}
+}
+
+// What is remembered for a server that is started holds in its folder, whichever the store is.
+func TestApprovalsAreOfAFolder(t *testing.T) { //nolint:paralleltest // it changes the folder
+	exe, env := mcptest.Child(t, "lying")
+	key, value, _ := strings.Cut(env, "=")
+	t.Setenv(key, value)
+	folders := []string{t.TempDir(), t.TempDir()}
+	for _, dir := range folders {
+		if err := os.Symlink(exe, filepath.Join(dir, "server")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	policy := file(t, "policy.json", `{"approvals": {"remember": "always"}}`)
+	for _, store := range []string{filepath.Join(t.TempDir(), "store"), redistest.New(t).URL()} {
+		asked := 0
+		for i, tt := range []struct{ folder, asked int }{{0, 1}, {0, 1}, {1, 2}, {1, 2}, {0, 2}} {
+			t.Chdir(folders[tt.folder])
+			in, toProxy := io.Pipe()
+			fromProxy, out := io.Pipe()
+			ended := make(chan int, 1)
+			go func() {
+				ended <- command.Run(context.Background(), []string{"proxy", "--policy", policy, "--store", store, "--approve", "elicit", "--", "./server"}, in, out, io.Discard)
+				_ = out.Close()
+			}()
+			client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
+				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					asked++
+					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow", "remember": "arguments-always"}}, nil
+				},
+			})
+			session := mcptest.Dial(t, client, &mcp.IOTransport{Reader: fromProxy, Writer: toProxy}, mcptest.Legacy)
+			res, err := session.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}})
+			if err != nil || res.IsError || asked != tt.asked {
+				t.Errorf("%s, call %d: asked %d times, want %d; %+v, %v", store, i, asked, tt.asked, res, err)
+			}
+			_ = toProxy.Close()
+			<-ended
+		}
 	}
 }

@@ -1,0 +1,209 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+)
+
+func inferCommand() *cobra.Command {
+	write := answer
+	explains := false
+	cmd := &cobra.Command{
+		Use:   "infer",
+		Short: "Infer annotations of the tools on standard input",
+		Long: `Read tools as JSON Lines: one object a line with "name" and, optionally, "server",
+"title", "description", "inputSchema" and "outputSchema". The tools of one server are
+read together, since their names may share a prefix. Declared annotations are ignored.
+
+Write one object a line, in the same order: name, annotations, safety, evidence,
+findings. A line that is not an object or has no name is reported on standard error
+with its number, and the exit code is 1; the other lines are still answered.
+
+With --explain, write text instead: the class of each tool, and a line for each hint
+with the word, the place and the rule that decided it.`,
+		Example: `  echo '{"name":"delete_user","description":"Delete a user."}' | fairlead infer --explain`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if explains {
+				write = explain
+			}
+			return inferLines(until(cmd.Context(), cmd.InOrStdin()), cmd.OutOrStdout(), cmd.ErrOrStderr(), write)
+		},
+	}
+	cmd.Flags().BoolVar(&explains, "explain", false, "write text, with the rule that decided each hint")
+	return cmd
+}
+
+// A listedTool is a tool of one line of the input.
+type listedTool struct {
+	server     string
+	definition *mcp.Tool
+	findings   []string
+}
+
+// An inferredTool is a line of the output.
+type inferredTool struct {
+	Name        string                 `json:"name"`
+	Annotations annotation.Annotations `json:"annotations"`
+	Safety      annotation.Safety      `json:"safety"`
+	Freshness   annotation.Freshness   `json:"freshness"` // volatile if it is not understood
+	Secret      bool                   `json:"secret,omitempty"`
+	Evidence    []annotation.Evidence  `json:"evidence"`
+	Findings    []string               `json:"findings"`
+}
+
+// maxBatch is how many bytes of input are inferred together, which bounds the memory.
+const maxBatch = 64 << 20
+
+// inferLines reads tools and has write answer them, in the order of the lines and in batches: names of one server are
+// inferred together, and only the tools of one batch are.
+func inferLines(in io.Reader, out, errs io.Writer, write func(io.Writer, []listedTool) error) error {
+	lines := bufio.NewReaderSize(in, 1<<20)
+	buffered := bufio.NewWriter(out)
+	var tools []listedTool
+	size, bad := 0, 0
+	for number, end := 1, false; !end; number++ {
+		line, err := lines.ReadBytes('\n')
+		if end = errors.Is(err, io.EOF); err != nil && !end {
+			return atFault(fmt.Errorf("reading line %d: %w", number, err))
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			tool, err := readTool(line)
+			if err != nil {
+				bad++
+				fmt.Fprintf(errs, "fairlead: line %d: %v\n", number, err)
+			} else {
+				tools = append(tools, tool)
+			}
+		}
+		if size += len(line); end || size > maxBatch {
+			if err := write(buffered, tools); err != nil {
+				return written("answers", err)
+			}
+			tools, size = nil, 0
+		}
+	}
+	if err := buffered.Flush(); err != nil {
+		return written("answers", err)
+	}
+	if bad > 0 {
+		return atFault(fmt.Errorf("%d of the lines could not be read; the others are answered", bad))
+	}
+	return nil
+}
+
+// answer writes what was inferred of each tool, as JSON Lines.
+func answer(out io.Writer, tools []listedTool) error {
+	write := json.NewEncoder(safetext.JSONWriter(out))
+	write.SetEscapeHTML(false)
+	for i, a := range inferByServer(tools) {
+		line := inferredTool{
+			Name: tools[i].definition.Name, Annotations: a, Safety: a.Safety(),
+			Freshness: a.Defaults().Freshness, Secret: a.Secret == annotation.Yes,
+			Evidence: append([]annotation.Evidence{}, a.Evidence...), Findings: append([]string{}, tools[i].findings...),
+		}
+		if err := write.Encode(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// explain writes the class of each tool and a line for each hint.
+func explain(out io.Writer, tools []listedTool) error {
+	for i, a := range inferByServer(tools) {
+		fmt.Fprintf(out, "%s: %s\n", safetext.Line(tools[i].definition.Name), a.Safety())
+		for _, e := range a.Evidence {
+			rule := ""
+			if e.Rule != "" {
+				rule = " (rule: " + e.Rule + ")"
+			}
+			if _, err := fmt.Fprintf(out, "  %-20s %-6s %s%s\n", e.Field, e.Value, e, rule); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inferByServer infers the tools of each server together, and returns them in the order of the tools.
+func inferByServer(tools []listedTool) []annotation.Annotations {
+	groups := make(map[string][]int)
+	all := make([]annotation.Annotations, len(tools))
+	for i, t := range tools {
+		if t.server == "" { // it has nothing in common with others
+			all[i] = infer.Tool(t.definition)
+			continue
+		}
+		groups[t.server] = append(groups[t.server], i)
+	}
+	for _, members := range groups {
+		definitions := make([]*mcp.Tool, len(members))
+		for k, i := range members {
+			definitions[k] = tools[i].definition
+		}
+		for k, a := range infer.Tools(definitions) {
+			all[members[k]] = a
+		}
+	}
+	return all
+}
+
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+
+// readTool reads one line. Only a line without a name is at fault; a member of the wrong type is left
+// out and becomes a finding.
+func readTool(line []byte) (listedTool, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(line, &members); err != nil || members == nil {
+		return listedTool{}, errors.New(`not a JSON object; write one tool a line, such as {"name":"read_file"}`)
+	}
+	t := listedTool{definition: &mcp.Tool{}}
+	if err := json.Unmarshal(members["name"], &t.definition.Name); err != nil || string(members["name"]) == "null" {
+		return listedTool{}, errors.New(`no "name" that is a string`)
+	}
+	if !toolName.MatchString(t.definition.Name) {
+		t.findf("the name breaks MCP's rule: 1 to 128 characters out of A-Z, a-z, 0-9, '_', '-' and '.'")
+	}
+	text := func(key string, to *string) {
+		raw, ok := members[key]
+		if ok && json.Unmarshal(raw, to) != nil {
+			t.findf("%s is no string and was not looked at", key)
+		}
+	}
+	text("server", &t.server)
+	text("title", &t.definition.Title)
+	text("description", &t.definition.Description)
+	const most = 40 // bytes of a schema in a finding
+	schema := func(key string, to *any) {
+		raw, ok := members[key]
+		switch {
+		case !ok:
+		case bytes.HasPrefix(raw, []byte("{")) || key == "outputSchema" && (string(raw) == "true" || string(raw) == "false"):
+			*to = raw
+		default:
+			if len(raw) > most {
+				raw = append(raw[:most:most], "…"...)
+			}
+			t.findf("%s is %s, which MCP does not allow; it was not looked at", key, raw)
+		}
+	}
+	schema("inputSchema", &t.definition.InputSchema)
+	schema("outputSchema", &t.definition.OutputSchema)
+	return t, nil
+}
+
+func (t *listedTool) findf(format string, args ...any) {
+	t.findings = append(t.findings, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,209 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/fairlead-go/fairlead/contrib/redis"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/inbox"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/spf13/cobra"
+)
+
+// A proxyRun is one run of fairlead proxy. Each step fills in options and may add to ends; an error of a step ends the
+// run before a server is started.
+type proxyRun struct {
+	*proxyFlags
+
+	cmd     *cobra.Command
+	log     *slog.Logger
+	options proxy.Options
+	decided *policy.Policy // as it was at the start
+	waiting inbox.Options  // of the approvals page
+	public  string         // the page's address for other machines, "" if it is on this one
+	shared  *redis.Store   // nil without a store in Redis
+
+	// ends release what was opened. They are called in the reverse order.
+	ends []func() error
+}
+
+// run serves MCP until the client goes or the command's context is done. The exit code of a server that cannot be
+// reached is 3.
+func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
+	level := slog.LevelWarn
+	if o.verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+	r := &proxyRun{proxyFlags: o, cmd: cmd, log: log, waiting: inbox.Options{Logger: log}}
+	defer func() {
+		for _, end := range slices.Backward(r.ends) {
+			err = errors.Join(err, end())
+		}
+	}()
+	if err := r.setOptions(args); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(cmd.Context())
+	r.ends = append(r.ends, func() error { stop(); return nil })
+	if err := r.openTelemetry(ctx); err != nil {
+		return err
+	}
+	if r.public, err = o.openAccess(ctx, &r.options, &r.waiting); err != nil {
+		return fmt.Errorf("--access: %w", err)
+	}
+	if err := r.openStores(cmd.Context()); err != nil {
+		return err
+	}
+	if err := r.setPeople(ctx); err != nil {
+		return err
+	}
+	return r.serve(ctx)
+}
+
+// setOptions sets what the flags and the files of the policy, the lock and the record say.
+func (r *proxyRun) setOptions(args []string) (err error) {
+	r.options = proxy.Options{
+		Drain: r.drain, Trust: r.trust, ReadOnly: r.readOnly, Annotate: r.annotate, Observe: r.observe, Stderr: r.cmd.ErrOrStderr(), Logger: r.log,
+	}
+	if r.options.Servers, err = r.targets(args, r.cmd.ArgsLenAtDash()); err != nil {
+		return err
+	}
+	if r.decided, err = r.openPolicy(&r.options, r.log); err != nil {
+		return err
+	}
+	for _, s := range r.scopes {
+		r.options.Scopes = append(r.options.Scopes, catalog.Scope{Permission: s})
+	}
+	if name := r.file(r.lock, r.decided.Lock); name != "" {
+		if r.options.Lock, err = loadLock(name); err != nil {
+			return err
+		}
+	}
+	if name := r.file(r.audit, r.decided.Audit); name != "" {
+		file, err := audit.OpenFile(name, r.log)
+		if err != nil {
+			return fmt.Errorf("--audit: %w", err)
+		}
+		r.ends = append(r.ends, file.Close)
+		r.options.Audit, r.options.Doubt = file, inDoubt(file, r.log)
+	}
+	if r.observe && r.options.Audit == nil {
+		return errors.New("--observe records what would have been done; name the file by --audit FILE")
+	}
+	if r.observe {
+		r.log.Warn("OBSERVING: nobody is asked, and nothing is refused but what the policy denies; each call runs. End it and leave out --observe to be protected")
+	}
+	if r.replicas < 1 {
+		return fmt.Errorf("--replicas %d: at least this one is there", r.replicas)
+	}
+	return nil
+}
+
+// openTelemetry exports spans and metrics if the environment says where to.
+func (r *proxyRun) openTelemetry(ctx context.Context) error {
+	var end func() error
+	var err error
+	if r.options.Telemetry, end, err = telemetry(ctx, r.log, r.listen == ""); err != nil {
+		return err
+	}
+	r.ends = append(r.ends, func() error {
+		if err := end(); err != nil {
+			r.log.Warn("telemetry: " + err.Error())
+		}
+		return nil
+	})
+	return nil
+}
+
+// openStores opens the stores of --store and --approvals; without them approvals are remembered in memory, until the
+// process ends.
+func (r *proxyRun) openStores(ctx context.Context) error {
+	switch {
+	case r.store != "" && !isRedis(r.store):
+		file, err := r.openFolder(r.options.Servers, r.log)
+		if err != nil {
+			return fmt.Errorf("--store: %w", err)
+		}
+		r.ends = append(r.ends, file.Close)
+		r.waiting.Store = file
+	case r.store != "":
+		var err error
+		if r.shared, err = r.openStore(ctx, r.options.Servers, r.log); err != nil {
+			return fmt.Errorf("--store: %w", err)
+		}
+		r.ends = append(r.ends, r.shared.Close)
+		r.waiting.Board, r.waiting.Store = r.shared.Board(), r.shared.Approvals()
+	default:
+		r.waiting.Store = approvals.NewMemory()
+	}
+	if r.approvals != "" {
+		kept, err := r.openApprovals(ctx, r.options.Servers, r.log)
+		if err != nil {
+			return err
+		}
+		r.ends = append(r.ends, func() error { kept.Close(); return nil })
+		r.waiting.Store = kept
+	}
+	r.options.Share = r.share
+	return nil
+}
+
+// share has the chain of a policy use the stores.
+func (r *proxyRun) share(c *cache.Options, limit *ratelimit.Options, ask *hitl.Options) {
+	if r.shared != nil {
+		c.Remote = r.shared.Cache()
+		limit.Shared, limit.Replicas = r.shared.Limiter(), r.replicas
+	}
+	if ask.Store = r.waiting.Store; r.store == "" && r.approvals == "" && ask.Remember == hitl.Always {
+		r.log.Warn("policy: without --store nothing is remembered for always, since it would end with this process; for the session it is")
+		ask.Remember = hitl.Session
+	}
+}
+
+// setPeople sets who is asked: by --approve, or else by the policy.
+func (r *proxyRun) setPeople(ctx context.Context) error {
+	by := r.decided.By
+	if len(r.approve) > 0 {
+		by = strings.Split(strings.ToLower(strings.Join(r.approve, ",")), ",")
+	}
+	ways, err := r.ways(r.log)
+	if err != nil {
+		return err
+	}
+	page := &page{ctx: ctx, address: r.inbox, out: r.cmd.ErrOrStderr(), in: inbox.New(r.waiting), reach: ways, public: r.public}
+	r.options.Page = page.in
+	if r.options.Confirm, err = approvers(by, page); err != nil {
+		return err
+	}
+	r.options.Waits = waits(by, r.public)
+	return nil
+}
+
+// serve starts the servers and serves clients until ctx is done or the client has gone.
+func (r *proxyRun) serve(ctx context.Context) error {
+	served, err := proxy.New(r.options)
+	if err != nil {
+		return err
+	}
+	if r.listen != "" {
+		err = served.ListenAndServe(ctx, r.listen, func(url string) { fmt.Fprintln(r.cmd.ErrOrStderr(), "fairlead: serving MCP at", url) })
+	} else {
+		err = served.ServeLines(ctx, r.cmd.InOrStdin(), r.cmd.OutOrStdout())
+	}
+	if _, unreachable := errors.AsType[*proxy.UnreachableError](err); unreachable {
+		return &exitError{exitUnreachable, err}
+	}
+	return err
+}

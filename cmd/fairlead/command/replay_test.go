@@ -1,0 +1,64 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/mcptest"
+)
+
+// A session is recorded in front of a server, and then the same client has the same answers from the file alone.
+func TestReplayAnswersAsTheServerDid(t *testing.T) {
+	t.Parallel()
+	program, file := built(t), filepath.Join(t.TempDir(), "session.json")
+	exe, _ := mcptest.Child(t, "vault")
+	calls := []string{
+		`{"name":"get_item","arguments":{"id":1,"of":"x"}}`,
+		`{"name":"get_item","arguments":{"of":"x","id":1}}`,
+		`{"name":"get_session","arguments":{"user":"ada","password":"` + planted + `"}}`,
+		`{"name":"set_item","arguments":{"user":"ada","password":"` + planted + `"}}`,
+		`{"name":"set_item","arguments":{"user":"bad","password":"` + planted + `"}}`,
+		`{"name":"nothing","arguments":{}}`,
+	}
+	session := func(ask func(method, params string) string) (tools string, answers []string) {
+		tools = ask("tools/list", `{}`)
+		for _, c := range calls {
+			answers = append(answers, ask("tools/call", c))
+		}
+		return tools, answers
+	}
+	ask, end := speaks(t, program, "record", "--out", file, "--", exe)
+	tools, want := session(ask)
+	code, errs := end()
+	if code != exitOK || !strings.Contains(errs, "the session is in") {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s\n%s", errs, text)
+	if bytes.Contains(text, []byte(planted)) || bytes.Count(text, []byte("{secret 1}")) != 5 || bytes.Contains(text, []byte("ghp_")) {
+		t.Error("a secret is in the file, or its placeholder is not the same everywhere")
+	}
+	ask, end = speaks(t, program, "replay", file)
+	again, answers := session(ask)
+	hidden := strings.NewReplacer(planted, "{secret 1}", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "{secret 2}")
+	for i, got := range answers {
+		if want := hidden.Replace(want[i]); got != want {
+			t.Errorf("%s was answered\n%s\nand by the replay\n%s", calls[i], want, got)
+		}
+	}
+	if got := again; !strings.Contains(got, strings.TrimSuffix(strings.SplitN(tools, `"tools":`, 2)[1], "}}")) {
+		t.Errorf("the tools are\n%s\nand were\n%s", got, tools)
+	}
+	if got := ask("tools/call", `{"name":"get_item","arguments":{"id":2,"of":"x"}}`); !strings.Contains(got, "/id: recorded 1, now 2") {
+		t.Errorf("an unrecorded call was answered with %s", got)
+	}
+	if code, errs := end(); code != exitOK {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
