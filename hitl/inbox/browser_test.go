@@ -106,11 +106,13 @@ func served(t *testing.T, o inbox.Options, test func(t *testing.T, in *inbox.Inb
 		ctx, cancel := context.WithCancel(t.Context())
 		stopped := make(chan error)
 		go func() { stopped <- in.Serve(ctx, n) }()
+		defer func() { // also if the test fails
+			cancel()
+			if err := <-stopped; err != nil {
+				t.Error(err)
+			}
+		}()
 		test(t, in, n)
-		cancel()
-		if err := <-stopped; err != nil {
-			t.Error(err)
-		}
 	})
 }
 
