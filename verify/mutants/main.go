@@ -1,27 +1,22 @@
-// Command mutants puts one bug after another into the library and runs the simulation, or tests of
-// the package, against it. A bug that survives is a check that is missing.
+// Command mutants puts bugs into the library and runs the simulation, or tests of the package, against each. A
+// bug that survives is a check that is missing.
 //
-//	go -C verify run ./mutants          # all of them; exit 1 if one survives
-//	go -C verify run ./mutants -list    # name, file:line and what the line becomes
+//	go -C verify run ./mutants                            # all of them; exit 1 if one survives
+//	go -C verify run ./mutants -check                     # only whether each still applies and compiles
+//	go -C verify run ./mutants -since HEAD~20 -sample 40  # those in changed files, and 40 others
+//	go -C verify run ./mutants -list                      # name, file:line and what the line becomes
 //	go -C verify run ./mutants -only grant
 package main
 
 import (
-	"bytes"
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"go/scanner"
-	"go/token"
-	"io/fs"
+	"maps"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -31,13 +26,18 @@ import (
 )
 
 func main() {
-	show := flag.Bool("list", false, "list the mutants and run none")
-	seeds := flag.Uint64("seeds", 20_000, "scenarios for each mutant, at most")
-	only := flag.String("only", "", "run those whose name has this in it")
-	jobs := flag.Int("jobs", max(1, runtime.GOMAXPROCS(0)), "mutants at once")
+	var o options
+	flag.BoolVar(&o.list, "list", false, "list the chosen mutants and run none")
+	flag.BoolVar(&o.check, "check", false, "check that all mutants apply and compile, and run none")
+	flag.Uint64Var(&o.seeds, "seeds", 20_000, "scenarios for each mutant, at most")
+	flag.IntVar(&o.jobs, "jobs", max(1, runtime.GOMAXPROCS(0)), "mutants at once")
+	flag.StringVar(&o.choice.only, "only", "", "choose those whose name has this in it")
+	flag.StringVar(&o.choice.since, "since", "", "choose those in files that changed since this revision")
+	flag.IntVar(&o.choice.sample, "sample", 0, "with -since, choose so many others too, drawn from the commit's hash")
+	flag.BoolVar(&o.update, "update", false, "write the seeds that showed the mutants into README.md")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *show, *only, *seeds, *jobs)
+	err := run(ctx, o)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
@@ -45,7 +45,16 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, show bool, only string, seeds uint64, jobs int) error {
+type options struct {
+	choice choice
+	list   bool
+	check  bool
+	update bool
+	seeds  uint64
+	jobs   int
+}
+
+func run(ctx context.Context, o options) error {
 	root, err := repo.Root()
 	if err != nil {
 		return err
@@ -54,223 +63,182 @@ func run(ctx context.Context, show bool, only string, seeds uint64, jobs int) er
 	if err != nil {
 		return err
 	}
-	var chosen []*placed
+	var all []*placed
+	var faults []error
 	for _, m := range mutants {
-		if !strings.Contains(m.name, only) {
-			continue
-		}
 		p, err := place(root, m)
 		if err != nil {
-			return err
+			faults = append(faults, err)
+			continue
 		}
-		chosen = append(chosen, p)
+		all = append(all, p)
 	}
-	if show {
+	if len(faults) > 0 {
+		return errors.Join(faults...)
+	}
+	chosen, err := o.choice.choose(ctx, root, all)
+	if err != nil {
+		return err
+	}
+	if o.list {
 		for _, p := range chosen {
 			fmt.Printf("%s\t%s:%d\t%s\n", p.name, p.file, p.line, p.replaced)
 		}
 		return nil
 	}
-	return hunt(ctx, root, chosen, seeds, jobs)
-}
-
-// hunt runs the simulation against each mutant and prints the table.
-func hunt(ctx context.Context, root string, chosen []*placed, seeds uint64, jobs int) error {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	verdicts := make([]verdict, len(chosen))
-	slots := make(chan struct{}, jobs)
-	var running sync.WaitGroup
-	for i, p := range chosen {
-		running.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			verdicts[i] = try(ctx, root, dir, p, seeds)
-			fmt.Printf("%-34s %s\n", p.name, verdicts[i])
-		})
+	h := &hunt{builder: builder{root, dir}, options: o, recorded: seeds(page)}
+	if err := h.compile(ctx, all); err != nil {
+		return err
 	}
-	running.Wait()
-	caught := 0
-	for i, v := range verdicts {
-		if v.err != nil {
-			return fmt.Errorf("%s: %w", chosen[i].name, v.err)
+	if o.check {
+		fmt.Printf("mutants=%d all apply and compile, %d of them alone\n", len(all), len(h.woven.alone))
+		return nil
+	}
+	return h.run(ctx, chosen)
+}
+
+// A hunt runs tests against mutants.
+type hunt struct {
+	builder
+	options
+
+	recorded map[string]uint64 // the first seed of each mutant of the simulation
+	woven    *woven
+	overlay  string            // of the woven sources
+	overlays map[string]string // of mutants that are alone
+	binaries map[string]string // of the woven sources, by folder
+}
+
+// compile checks that all mutants compile. The compiler's messages have a mutant's name as the file's.
+func (h *hunt) compile(ctx context.Context, all []*placed) (err error) {
+	if h.woven, err = weave(all); err != nil {
+		return err
+	}
+	if h.overlay, err = h.builder.overlay("woven", h.woven.files); err != nil {
+		return err
+	}
+	faults := []error{h.builder.compile(ctx, h.overlay, h.woven.files)}
+	h.overlays = make(map[string]string)
+	for _, p := range h.woven.alone {
+		files := map[string][]byte{p.file: p.source()}
+		if h.overlays[p.name], err = h.builder.overlay(p.name, files); err != nil {
+			return err
 		}
-		if v.caught {
+		if err := h.builder.compile(ctx, h.overlays[p.name], files); err != nil {
+			faults = append(faults, fmt.Errorf("mutant %s does not compile: %w", p.name, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// run builds the binaries that the chosen mutants need, checks that their tests pass without a mutant, tries each
+// mutant and prints the table.
+func (h *hunt) run(ctx context.Context, chosen []*placed) error {
+	if err := h.build(ctx, chosen); err != nil {
+		return err
+	}
+	verdicts := make([]verdict, len(chosen))
+	h.each(len(chosen), func(i int) {
+		verdicts[i] = h.try(ctx, chosen[i])
+		fmt.Printf("%-46s %s\n", chosen[i].name, verdicts[i])
+	})
+	caught := 0
+	var faults []error
+	for i, v := range verdicts {
+		switch {
+		case v.err != nil:
+			faults = append(faults, fmt.Errorf("%s: %w", chosen[i].name, v.err))
+		case v.caught:
 			caught++
+		default:
+			faults = append(faults, fmt.Errorf("%s survived", chosen[i].name))
 		}
 	}
 	fmt.Printf("mutants=%d caught=%d\n", len(chosen), caught)
-	if caught < len(chosen) {
-		return fmt.Errorf("%d survived", len(chosen)-caught)
+	if h.update {
+		faults = append(faults, updatePage(filepath.Join(h.root, "verify", "mutants", "README.md"), chosen, verdicts))
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
-//go:embed mutants.txt
-var list string
+// baseline is how many scenarios have to pass without a mutant.
+const baseline = "-seeds=200"
 
-type mutant struct {
-	name  string
-	file  string // from the project's root
-	find  string // a text that is once in the file; its last line is replaced
-	with  string // the new line, without its indentation
-	tests tests  // that catch it; zero for the simulation
-}
-
-type tests struct {
-	folder string // from the project's root
-	run    string // a regular expression of their names
-}
-
-// form is a mutant as mutants.txt describes it.
-var form = regexp.MustCompile(`^(\S+) (\S+)((?:\n- .*)+)\n\+ ?(.*)(?:\n\? (\S+) (.+))?$`)
-
-// parse returns the mutants of a list in the form that mutants.txt describes.
-func parse(text string) (mutants []mutant, err error) {
-	text = regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(text, "")
-	for block := range strings.SplitSeq(text, "\n\n") {
-		block = strings.Trim(block, "\n")
-		if block == "" {
-			continue
-		}
-		m := form.FindStringSubmatch(block)
-		if m == nil {
-			name, _, _ := strings.Cut(block, " ")
-			return nil, fmt.Errorf("mutants.txt: %s needs lines with -, one with +, and at most one with ?", name)
-		}
-		find := strings.ReplaceAll(m[3], "\n- ", "\n")[1:]
-		mutants = append(mutants, mutant{m[1], m[2], find, m[4], tests{m[5], m[6]}})
-	}
-	return mutants, nil
-}
-
-type placed struct {
-	mutant
-
-	line     int
-	replaced string
-	source   []byte // of the whole file, with the change
-}
-
-// place finds the line that a mutant changes. It looks at code only: comments are free.
-func place(root string, m mutant) (*placed, error) {
-	source, err := fs.ReadFile(os.DirFS(root), m.file)
-	if err != nil {
-		return nil, fmt.Errorf("mutant %s is stale: %s cannot be read: %w", m.name, m.file, err)
-	}
-	code := withoutComments(source)
-	if n := bytes.Count(code, []byte(m.find)); n != 1 {
-		return nil, fmt.Errorf("mutant %s is stale: %s has this code %d times, want once; give the mutant new code to look for:\n\t%s", m.name, m.file, n, m.find)
-	}
-	end := bytes.Index(code, []byte(m.find)) + len(m.find)
-	start := bytes.LastIndexByte(source[:end], '\n') + 1
-	stop := end + bytes.IndexByte(source[end:], '\n')
-	old := string(source[start:stop])
-	indent := old[:len(old)-len(strings.TrimLeft(old, "\t"))]
-	p := &placed{mutant: m, line: 1 + bytes.Count(source[:start], []byte("\n")), replaced: indent + m.with}
-	if p.replaced == old {
-		return nil, fmt.Errorf("mutant %s changes nothing in %s:%d", m.name, m.file, p.line)
-	}
-	p.source = slices.Concat(source[:start], []byte(p.replaced), source[stop:])
-	return p, nil
-}
-
-// withoutComments returns the source with spaces in place of comments.
-func withoutComments(source []byte) []byte {
-	code := bytes.Clone(source)
-	var s scanner.Scanner
-	file := token.NewFileSet().AddFile("", -1, len(source))
-	s.Init(file, source, nil, scanner.ScanComments)
-	for {
-		pos, kind, text := s.Scan()
-		switch kind {
-		case token.EOF:
-			return code
-		case token.COMMENT:
-			at := file.Offset(pos)
-			copy(code[at:], strings.Repeat(" ", len(text)))
+func (h *hunt) build(ctx context.Context, chosen []*placed) error {
+	needed := make(map[string][]string) // by folder, the tests of its mutants
+	for _, p := range chosen {
+		if h.overlays[p.name] == "" {
+			these, _ := p.look()
+			needed[these.folder] = append(needed[these.folder], these.run)
 		}
 	}
+	folders := slices.Sorted(maps.Keys(needed))
+	binaries := make([]string, len(folders))
+	faults := make([]error, len(folders))
+	h.each(len(folders), func(i int) {
+		folder := folders[i]
+		if binaries[i], faults[i] = h.binary(ctx, h.overlay, folder); faults[i] != nil {
+			return
+		}
+		runs := needed[folder]
+		slices.Sort(runs)
+		these := tests{folder, strings.Join(slices.Compact(runs), "|")}
+		var args []string
+		if folder == "verify/sim" {
+			args = append(args, baseline)
+		}
+		if v := h.play(ctx, binaries[i], "", these, false, args...); v.caught || v.err != nil {
+			faults[i] = fmt.Errorf("without a mutant, the tests %s of %s fail: %s", these.run, folder, v)
+		}
+	})
+	h.binaries = make(map[string]string)
+	for i, folder := range folders {
+		h.binaries[folder] = binaries[i]
+	}
+	return errors.Join(faults...)
 }
 
-// A verdict is the result for one mutant.
-type verdict struct {
-	caught bool
-	seed   string // that caught it
-	what   string // the first broken invariant, or the test that fails
-	err    error  // the mutant could not be tried
+// each calls f for the numbers below n, as many at once as there are jobs.
+func (h *hunt) each(n int, f func(i int)) {
+	slots := make(chan struct{}, max(1, h.jobs))
+	var running sync.WaitGroup
+	for i := range n {
+		running.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			f(i)
+		})
+	}
+	running.Wait()
 }
 
-func (v verdict) String() string {
-	switch {
-	case v.err != nil:
-		return "cannot be tried: " + v.err.Error()
-	case !v.caught:
-		return "SURVIVED"
-	}
-	return fmt.Sprintf("seed %-6s %s", v.seed, v.what)
-}
+// around is how many seeds before and behind the recorded one are played first: if several events fall on one
+// instant, a neighbor may be the first that shows the bug.
+const around = 20
 
-var violation = regexp.MustCompile(`(?m)^violation at seed (\d+): (.*)$`)
-
-var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
-
-// look returns the tests that look for a mutant, and whether they are the simulation's.
-func (m mutant) look() (t tests, simulated bool) {
-	switch {
-	case m.tests != tests{}:
-		return m.tests, false
-	case strings.HasPrefix(m.name, "replicas-"):
-		return tests{"verify/sim", "^TestSpread$"}, true
-	case strings.HasPrefix(m.name, "fresh-"):
-		return tests{"verify/sim", "^TestFresh$"}, true
-	}
-	return tests{"verify/sim", "^TestScenarios$"}, true
-}
-
-// try builds the tests over the changed source, in an overlay, and runs them.
-func try(ctx context.Context, root, dir string, p *placed, seeds uint64) verdict {
-	changed := filepath.Join(dir, p.name+".go")
-	overlay := filepath.Join(dir, p.name+".json")
-	binary := filepath.Join(dir, p.name+".test")
-	defer os.Remove(binary)
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, p.file): changed}})
-	if err != nil {
-		return verdict{err: err}
-	}
-	if err := errors.Join(os.WriteFile(changed, p.source, 0o600), os.WriteFile(overlay, replace, 0o600)); err != nil {
-		return verdict{err: err}
-	}
+func (h *hunt) try(ctx context.Context, p *placed) verdict {
 	these, simulated := p.look()
-	folder := filepath.Join(root, these.folder)
-	build := exec.CommandContext(ctx, "go", "-C", folder, "test", "-c", "-vet=off", "-overlay="+overlay, "-o", binary, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		return verdict{err: fmt.Errorf("it does not build: %w\n%s", err, out)}
+	binary := h.binaries[these.folder]
+	if overlay := h.overlays[p.name]; overlay != "" {
+		var err error
+		if binary, err = h.binary(ctx, overlay, these.folder); err != nil {
+			return verdict{err: err}
+		}
+		defer os.Remove(binary)
 	}
-	play := exec.CommandContext(ctx, binary, "-test.run="+these.run, "-test.timeout=10m")
-	if simulated {
-		play.Args = append(play.Args, fmt.Sprintf("-seeds=%d", seeds))
+	if !simulated {
+		return h.play(ctx, binary, p.name, these, false)
 	}
-	play.Dir = folder
-	out, err := play.CombinedOutput()
-	if ctx.Err() != nil {
-		return verdict{err: ctx.Err()}
+	if seed, ok := h.recorded[p.name]; ok {
+		v := h.play(ctx, binary, p.name, these, true, fmt.Sprintf("-first=%d", seed-min(seed, around)), fmt.Sprintf("-seeds=%d", 2*around))
+		if v.caught || v.err != nil {
+			return v
+		}
 	}
-	if found := violation.FindSubmatch(out); found != nil {
-		return verdict{caught: true, seed: string(found[1]), what: string(found[2])}
-	}
-	switch {
-	case bytes.Contains(out, []byte("no tests to run")):
-		return verdict{err: fmt.Errorf("%s has no test %s", these.folder, these.run)}
-	case err == nil:
-		return verdict{}
-	}
-	if found := failure.FindSubmatch(out); !simulated && found != nil {
-		return verdict{caught: true, seed: "-", what: string(found[1])}
-	}
-	first, _, _ := strings.Cut(string(out), "\n")
-	return verdict{caught: true, seed: "?", what: "the run ended with " + first}
+	return h.play(ctx, binary, p.name, these, true, fmt.Sprintf("-seeds=%d", h.seeds))
 }

@@ -35,7 +35,7 @@ func TestMutantsArePlaced(t *testing.T) {
 		}
 		if p, err := place(root, m); err != nil {
 			t.Error(err)
-		} else if _, err := parser.ParseFile(token.NewFileSet(), m.file, p.source, 0); err != nil {
+		} else if _, err := parser.ParseFile(token.NewFileSet(), m.file, p.source(), 0); err != nil {
 			t.Errorf("mutant %s is not Go: %v", m.name, err)
 		}
 		if these, _ := m.look(); !these.exist(t, root) {
@@ -50,16 +50,8 @@ func TestMutantsArePlaced(t *testing.T) {
 // The page of the mutants has a row for each mutant, and for no other.
 func TestPageListsMutants(t *testing.T) {
 	t.Parallel()
-	root, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(filepath.Join(root, "verify", "mutants", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	rows := make(map[string]string)
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ([^ ]+) \\| `?(\\w+)").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range pageRow.FindAllStringSubmatch(page, -1) {
 		if rows[row[1]] != "" {
 			t.Errorf("verify/mutants/README.md has two rows for %s", row[1])
 		}
@@ -115,7 +107,7 @@ func TestPlaceLooksAtCodeOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := place(root, mutant{name: "m", file: "p.go", find: "return x", with: "return 0"})
-	if err != nil || p.line != 6 || !strings.Contains(string(p.source), "\treturn 0\n") {
+	if err != nil || p.line != 6 || !strings.Contains(string(p.source()), "\treturn 0\n") {
 		t.Error(p, err)
 	}
 	stale, err := parse("gone p.go\n- return y\n+ 0\n\nprose p.go\n- x is 1\n+ 0\n\ntwice p.go\n- x\n+ 0\n\nmoved q.go\n- x\n+ 0\n")
