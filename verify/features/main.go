@@ -1,15 +1,19 @@
 // Command features checks that each row of verify/features/README.md has an id of its own, a page, and tests
 // that pass. A test that is skipped does not pass.
 //
-//	go -C verify run ./features
+//	go -C verify run ./features                     # runs the tests
+//	go -C verify run ./features -results a.json,b…  # reads what `go test -json` has printed of them
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -22,13 +26,15 @@ import (
 )
 
 func main() {
-	if err := features(context.Background()); err != nil {
+	results := flag.String("results", "", "files of `go test -json`, with commas between; empty runs the tests")
+	flag.Parse()
+	if err := features(context.Background(), *results); err != nil {
 		fmt.Fprintln(os.Stderr, "features:", err)
 		os.Exit(1)
 	}
 }
 
-func features(ctx context.Context) error {
+func features(ctx context.Context, files string) error {
 	root, err := repo.Root()
 	if err != nil {
 		return err
@@ -39,11 +45,16 @@ func features(ctx context.Context) error {
 		return err
 	}
 	faults := check(rows, here)
-	more, err := run(ctx, root, rows)
+	var results outcomes
+	if files == "" {
+		results, err = run(ctx, root, rows)
+	} else {
+		results, err = readAll(strings.Split(files, ","))
+	}
 	if err != nil {
 		return err
 	}
-	for _, fault := range append(faults, more...) {
+	for _, fault := range append(faults, unshown(rows, results)...) {
 		fmt.Println(fault)
 		err = errors.New("verify/features/README.md promises what is not shown")
 	}
@@ -51,50 +62,88 @@ func features(ctx context.Context) error {
 	return err
 }
 
-func run(ctx context.Context, root string, rows []row) ([]string, error) {
+// outcomes are "pass", "skip" or "fail" by test, such as "cache.TestHit". A test that ran more than once has its
+// best outcome: some are skipped under the race detector and run without it.
+type outcomes map[string]string
+
+func (o outcomes) add(test, action string) {
+	if o[test] != "pass" {
+		o[test] = action
+	}
+}
+
+// explained are the results that need an explanation.
+var explained = map[string]string{"": "it was not run", "skip": "it is skipped", "fail": "it fails"}
+
+// unshown returns the tests of the rows that did not pass.
+func unshown(rows []row, results outcomes) (faults []string) {
+	for _, test := range slices.Sorted(maps.Keys(users(rows))) {
+		if got := results[test]; got != "pass" {
+			faults = append(faults, fmt.Sprintf("%s: %s", test, explained[got]))
+		}
+	}
+	return faults
+}
+
+// run runs the tests of the rows.
+func run(ctx context.Context, root string, rows []row) (outcomes, error) {
 	byPackage := make(map[string][]string)
 	for test := range users(rows) {
 		dir, name, _ := strings.Cut(test, ".")
 		byPackage[dir] = append(byPackage[dir], name)
 	}
-	var faults []string
+	results := make(outcomes)
 	for _, dir := range slices.Sorted(maps.Keys(byPackage)) {
-		names := byPackage[dir]
-		slices.Sort(names)
-		results, err := test(ctx, filepath.Join(root, dir), names)
-		if err != nil {
+		cmd := exec.CommandContext(ctx, "go", "-C", filepath.Join(root, dir), "test", "-json", "-run", "^("+strings.Join(byPackage[dir], "|")+")$", ".")
+		out, err := cmd.Output()
+		if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+			return nil, fmt.Errorf("go test in %s: %w", dir, err)
+		}
+		if err := results.read(bytes.NewReader(out)); err != nil {
 			return nil, err
-		}
-		for _, name := range names {
-			if got := results[name]; got != "pass" {
-				faults = append(faults, fmt.Sprintf("%s.%s: %s", dir, name, explained[got]))
-			}
-		}
-	}
-	return faults, nil
-}
-
-// explained are the results that need an explanation.
-var explained = map[string]string{"": "there is no such test", "skip": "it is skipped", "fail": "it fails"}
-
-func test(ctx context.Context, dir string, names []string) (map[string]string, error) {
-	cmd := exec.CommandContext(ctx, "go", "-C", dir, "test", "-json", "-run", "^("+strings.Join(names, "|")+")$", ".")
-	out, err := cmd.Output()
-	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
-		return nil, fmt.Errorf("go test in %s: %w", dir, err)
-	}
-	results := make(map[string]string)
-	for line := range bytes.Lines(out) {
-		var event struct{ Action, Test string }
-		if json.Unmarshal(line, &event) != nil {
-			continue
-		}
-		switch event.Action {
-		case "pass", "fail", "skip":
-			results[event.Test] = event.Action
 		}
 	}
 	return results, nil
+}
+
+// readAll reads files of go test -json.
+func readAll(files []string) (outcomes, error) {
+	results := make(outcomes)
+	for _, file := range files {
+		f, err := os.Open(filepath.Clean(file))
+		if err != nil {
+			return nil, err
+		}
+		err = results.read(f)
+		_ = f.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return results, nil
+}
+
+const module = "github.com/fairlead-go/fairlead/"
+
+// read reads the output of go test -json. Lines that are not JSON are the go command's own messages.
+func (o outcomes) read(from io.Reader) error {
+	lines := bufio.NewReader(from)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var event struct{ Action, Package, Test string }
+		if json.Unmarshal(line, &event) == nil && event.Test != "" {
+			switch event.Action {
+			case "pass", "fail", "skip":
+				o.add(strings.TrimPrefix(event.Package, module)+"."+event.Test, event.Action)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // A row is one promise, with the tests that show it and the page that explains it.

@@ -59,20 +59,49 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A test that is missing, fails or is skipped proves nothing.
-func TestRunSeesWhatPasses(t *testing.T) {
+// A test that is missing, fails or is skipped proves nothing, whether it is run or its results are read.
+func TestUnshownTestsAreNamed(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	root := t.TempDir()
+	dir := filepath.Join(root, "x")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
-		"go.mod":    "module x\n\ngo 1.26\n",
+		"go.mod":    "module github.com/fairlead-go/fairlead/x\n\ngo 1.26.0\n",
 		"x_test.go": "package x\n\nimport \"testing\"\n\nfunc TestGood(t *testing.T) {}\nfunc TestBad(t *testing.T) { t.Fail() }\nfunc TestOff(t *testing.T) { t.Skip() }\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := test(t.Context(), dir, []string{"TestGood", "TestBad", "TestOff", "TestNone"})
-	if err != nil || got["TestGood"] != "pass" || got["TestBad"] != "fail" || got["TestOff"] != "skip" || got["TestNone"] != "" {
-		t.Errorf("%v, %v", got, err)
+	rows := []row{{tests: []string{"x.TestGood", "x.TestBad", "x.TestOff", "x.TestNone"}}}
+	ran, err := run(t.Context(), root, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(root, "results.json")
+	written := `{"Action":"pass","Package":"github.com/fairlead-go/fairlead/x","Test":"TestGood"}
+{"Action":"skip","Package":"github.com/fairlead-go/fairlead/x","Test":"TestGood"}
+# a message of the go command
+{"Action":"fail","Package":"github.com/fairlead-go/fairlead/x","Test":"TestBad"}
+{"Action":"skip","Package":"github.com/fairlead-go/fairlead/x","Test":"TestOff"}
+{"Action":"run","Package":"github.com/fairlead-go/fairlead/x","Test":"TestNone"}
+{"Action":"pass","Package":"github.com/fairlead-go/fairlead/x"}`
+	if err := os.WriteFile(file, []byte(written), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fromFile, err := readAll([]string{file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"x.TestBad: it fails", "x.TestNone: it was not run", "x.TestOff: it is skipped"}
+	for name, results := range map[string]outcomes{"ran": ran, "read": fromFile} {
+		if got := unshown(rows, results); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	if _, err := readAll([]string{filepath.Join(root, "missing.json")}); err == nil {
+		t.Error("a file that is missing was read")
 	}
 }
