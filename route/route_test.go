@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
@@ -93,231 +91,6 @@ func primaryAndReplica() []route.Replica {
 	}
 }
 
-// The article's example: a delete goes to the primary alone, a query to either.
-func TestCandidatesAnswerWithoutCalling(t *testing.T) {
-	t.Parallel()
-	f := newFleet(route.RoundRobin, route.Options{}, primaryAndReplica()...)
-	for _, row := range []struct {
-		tool *middleware.Tool
-		want []string
-	}{
-		{deletes, []string{"primary-db"}},
-		{read, []string{"primary-db", "replica-db"}},
-		{sets, []string{"primary-db"}}, // it prefers a caching replica
-		{adds, []string{"primary-db", "replica-db"}},
-		{unknown, []string{"primary-db"}},
-	} {
-		got, err := f.pool.Candidates(row.tool)
-		if err != nil || !slices.Equal(got, row.want) {
-			t.Errorf("%s: got %v, %v, want %v", row.tool, got, err, row.want)
-		}
-	}
-	for id, s := range f.servers {
-		if n := s.calls.Load(); n != 0 {
-			t.Errorf("%s was called %d times", id, n)
-		}
-	}
-}
-
-func TestStrategies(t *testing.T) {
-	t.Parallel()
-	three := func() []route.Replica {
-		return []route.Replica{
-			{ID: "a", Weight: 70, Categories: []string{"crm"}, Capabilities: []string{"sql", "geo"}},
-			{ID: "b", Weight: 20, Categories: []string{"mail", "crm"}, Capabilities: []string{"sql"}},
-			{ID: "c", Weight: 10},
-		}
-	}
-	crm, geo := *read, *read
-	crm.Annotations.Category = "crm"
-	geo.Annotations.Tags = []string{"sql", "geo", "new"}
-	for name, row := range map[string]struct {
-		strategy route.Strategy
-		tool     *middleware.Tool
-		want     map[string]int
-	}{
-		"round-robin":                      {route.RoundRobin, read, map[string]int{"a": 10, "b": 10, "c": 10}},
-		"weighted":                         {route.Weighted, read, map[string]int{"a": 21, "b": 6, "c": 3}},
-		"least-connections, all idle":      {route.LeastConnections, read, map[string]int{"a": 10, "b": 10, "c": 10}},
-		"category":                         {route.Category, &crm, map[string]int{"a": 15, "b": 15}},
-		"category of a tool without one":   {route.Category, read, map[string]int{"a": 10, "b": 10, "c": 10}},
-		"capability":                       {route.Capability, &geo, map[string]int{"a": 30}},
-		"capability of a tool without one": {route.Capability, read, map[string]int{"a": 10, "b": 10, "c": 10}},
-	} {
-		got := newFleet(row.strategy, route.Options{}, three()...).share(t, row.tool, 30)
-		if fmt.Sprint(got) != fmt.Sprint(row.want) {
-			t.Errorf("%s: got %v, want %v", name, got, row.want)
-		}
-	}
-}
-
-// Under weights the shares come in turns and not in blocks.
-func TestWeightedSpreads(t *testing.T) {
-	t.Parallel()
-	f := newFleet(route.Weighted, route.Options{}, route.Replica{ID: "a", Weight: 50}, route.Replica{ID: "b", Weight: 50})
-	run, before := 0, ""
-	for range 100 {
-		if by := f.served(t, read, ""); by == before {
-			run++
-		} else {
-			run, before = 1, by
-		}
-		if run > 2 {
-			t.Fatalf("%s has %d calls in a row", before, run)
-		}
-	}
-}
-
-func TestLeastConnections(t *testing.T) {
-	t.Parallel()
-	f := newFleet(route.LeastConnections, route.Options{}, route.Replica{ID: "a"}, route.Replica{ID: "b"})
-	entered, leave := make(chan string), make(chan struct{})
-	for id, s := range f.servers {
-		s.do = func(_ context.Context, call middleware.Call) {
-			if call.ID == "held" {
-				entered <- id
-				<-leave
-			}
-		}
-	}
-	var all sync.WaitGroup
-	all.Go(func() { _, _ = f.CallTool(context.Background(), middleware.Call{Tool: read, ID: "held"}) })
-	busy := <-entered
-	for range 10 {
-		if by := f.served(t, read, ""); by == busy {
-			t.Errorf("%s has a call under way and got another", by)
-		}
-	}
-	close(leave)
-	all.Wait()
-}
-
-func TestAffinityKeepsAScopeAtItsReplica(t *testing.T) {
-	t.Parallel()
-	ids := []string{"a", "b", "c", "d"}
-	make4 := func(without string) *fleet {
-		var replicas []route.Replica
-		for _, id := range ids {
-			if id != without {
-				replicas = append(replicas, route.Replica{ID: id})
-			}
-		}
-		return newFleet(route.Affinity, route.Options{}, replicas...)
-	}
-	all, fewer := make4(""), make4("c")
-	share := make(map[string]int)
-	for i := range 1000 {
-		scope := fmt.Sprintf("tenant-%d", i)
-		home := all.served(t, read, scope)
-		share[home]++
-		if again := all.served(t, read, scope); again != home {
-			t.Fatalf("%s moved from %s to %s", scope, home, again)
-		}
-		if moved := fewer.served(t, read, scope); home != "c" && moved != home {
-			t.Errorf("%s moved from %s to %s when c went", scope, home, moved)
-		}
-	}
-	for _, id := range ids {
-		if share[id] < 180 || share[id] > 320 {
-			t.Errorf("of 1000 scopes, %v", share)
-			break
-		}
-	}
-}
-
-func TestComplexAndCostlyGoToHighCompute(t *testing.T) {
-	t.Parallel()
-	cost := func(c float64) annotation.Annotations { a := annotation.ReadOnly(); a.CostHint = &c; return a }
-	complexRead := annotation.ReadOnly()
-	complexRead.Complexity = annotation.Complex
-	complexDelete := annotation.Destructive()
-	complexDelete.Complexity = annotation.Complex
-	for name, row := range map[string]struct {
-		a    annotation.Annotations
-		want string
-	}{
-		"cost of 101":      {cost(101), "[big]"},
-		"cost of 100":      {cost(100), "[big main]"},
-		"complex":          {complexRead, "[big]"},
-		"complex deletion": {complexDelete, "[main]"}, // safety first: the big one is no primary
-	} {
-		f := newFleet(route.RoundRobin, route.Options{},
-			route.Replica{ID: "big", Weight: 10, Categories: []string{"high-compute"}}, route.Replica{ID: "main", Weight: 90})
-		got, err := f.pool.Candidates(testtool.New("db", "x", row.a))
-		if err != nil || fmt.Sprint(got) != row.want {
-			t.Errorf("%s: %v, %v, want %s", name, got, err, row.want)
-		}
-	}
-}
-
-// B263: no weaker replica is taken, and the error has the reason for each one.
-func TestB263DangerousNeverFallsOpen(t *testing.T) {
-	t.Parallel()
-	f := newFleet(route.RoundRobin, route.Options{Failures: 1}, route.Replica{ID: "main", Weight: 50}, route.Replica{ID: "copy", Weight: 49})
-	f.servers["main"].fails(errors.New("connection reset"))
-	_, _ = f.CallTool(context.Background(), middleware.Call{Tool: deletes})
-	for _, tool := range []*middleware.Tool{deletes, unknown} {
-		_, err := f.CallTool(context.Background(), middleware.Call{Tool: tool})
-		if !errors.Is(err, route.ErrNoReplica) || !middleware.NotSent(err) {
-			t.Fatalf("%s: %v", tool, err)
-		}
-		for _, word := range []string{"main failed and rests", "copy is no primary (weight 49, below 50)", "try again in"} {
-			if !strings.Contains(err.Error(), word) {
-				t.Errorf("%q does not say %q", err, word)
-			}
-		}
-		if after, ok := middleware.RetryAfter(err); !ok || after > 5e9 {
-			t.Errorf("it may be tried again in %v", after)
-		}
-	}
-	if n := f.servers["copy"].calls.Load(); n != 0 {
-		t.Errorf("the copy got %d dangerous calls", n)
-	}
-	none := newFleet(route.RoundRobin, route.Options{}, route.Replica{ID: "copy"})
-	if _, err := none.CallTool(context.Background(), middleware.Call{Tool: deletes}); !middleware.Permanent(err) {
-		t.Errorf("waiting does not make a primary: %v", err)
-	}
-}
-
-// For any strategy, pool, health and weights: dangerous and unknown calls reach primaries alone.
-func TestNoStrategyWalksRoundSafety(t *testing.T) {
-	t.Parallel()
-	const seed = 1
-	rnd := rand.New(rand.NewPCG(seed, seed))
-	categories := []string{"caching", "high-compute", "crm", ""}
-	for range 2000 {
-		var replicas []route.Replica
-		weights := make(map[string]int)
-		for i := range 1 + rnd.IntN(6) {
-			id := fmt.Sprint("r", i)
-			weights[id] = rnd.IntN(101)
-			replicas = append(replicas, route.Replica{
-				ID: id, Weight: weights[id], Categories: []string{categories[rnd.IntN(4)]}, Capabilities: []string{"x"},
-			})
-		}
-		f := newFleet(route.Strategy(rnd.IntN(6)), route.Options{Failures: 1}, replicas...)
-		for range 10 {
-			for _, s := range f.servers {
-				if s.recovers(); rnd.IntN(3) == 0 {
-					s.fails(fmt.Errorf("down: %w", &middleware.NotSentError{Err: errors.New("refused")}))
-				}
-			}
-			a := []annotation.Annotations{annotation.Destructive(), {}, {RequiresConfirmation: annotation.Yes}}[rnd.IntN(3)]
-			a.Category, a.Tags = "crm", []string{"x"}
-			a.Idempotent = annotation.Hint(rnd.IntN(3))
-			if rnd.IntN(2) == 0 {
-				a.Complexity = annotation.Complex
-			}
-			_, _ = f.CallTool(context.Background(), middleware.Call{Tool: testtool.New("db", "x", a), Scope: fmt.Sprint(rnd.IntN(5))})
-		}
-		for id, s := range f.servers {
-			if weights[id] < 50 && s.calls.Load() > 0 {
-				t.Fatalf("seed %d: %s with weight %d got a dangerous call", seed, id, weights[id])
-			}
-		}
-	}
-}
-
 func TestOtherServersGoOn(t *testing.T) {
 	t.Parallel()
 	f := newFleet(route.RoundRobin, route.Options{}, route.Replica{ID: "a"})
@@ -325,68 +98,6 @@ func TestOtherServersGoOn(t *testing.T) {
 	other.Server = "files"
 	if by := f.served(t, &other, ""); by != "next" {
 		t.Errorf("a call of another server went to %s", by)
-	}
-}
-
-// Lists of candidates are made anew for each call, and are small.
-func TestPickingCostsLittle(t *testing.T) {
-	for s := route.RoundRobin; s <= route.Affinity; s++ {
-		f := newFleet(s, route.Options{}, primaryAndReplica()...)
-		res := new(mcp.CallToolResult)
-		quiet := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return res, nil })
-		caller := route.New(route.Options{}, route.NewPool("db", s, route.Replica{ID: "a", Caller: quiet, Weight: 60}, route.Replica{ID: "b", Caller: quiet}))(f)
-		ctx, call := context.Background(), middleware.Call{Tool: read, Scope: "ann"}
-		if got := testing.AllocsPerRun(100, func() { _, _ = caller.CallTool(ctx, call) }); got > 5 { // 4, and one more under the race detector
-			t.Errorf("%v: %v allocations a call, want at most 5", s, got)
-		}
-	}
-}
-
-func BenchmarkPick(b *testing.B) {
-	res := new(mcp.CallToolResult)
-	quiet := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return res, nil })
-	for s := route.RoundRobin; s <= route.Affinity; s++ {
-		caller := route.New(route.Options{}, route.NewPool("db", s, route.Replica{ID: "a", Caller: quiet, Weight: 60}, route.Replica{ID: "b", Caller: quiet}))(quiet)
-		b.Run(fmt.Sprint(s), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if got, err := caller.CallTool(context.Background(), middleware.Call{Tool: read, Scope: "ann"}); got != res || err != nil {
-					b.Fatal(got, err)
-				}
-			}
-		})
-	}
-}
-
-func TestWrongPoolsPanicAtOnce(t *testing.T) {
-	t.Parallel()
-	a := route.Replica{ID: "a", Caller: new(server)}
-	used := route.NewPool("db", route.RoundRobin, a)
-	route.New(route.Options{}, used)
-	for want, f := range map[string]func(){
-		"no server":      func() { route.NewPool("", route.RoundRobin, a) },
-		"has 0 replicas": func() { route.NewPool("db", route.RoundRobin) },
-		"ID of its own":  func() { route.NewPool("db", route.RoundRobin, a, a) },
-		"nil Caller":     func() { route.NewPool("db", route.RoundRobin, route.Replica{ID: "a"}) },
-		"0 to 100": func() {
-			route.NewPool("db", route.RoundRobin, route.Replica{ID: "a", Caller: new(server), Weight: 101})
-		},
-		"use one of RoundRobin to Affinity": func() { route.NewPool("db", route.Affinity+1, a) },
-		"nil pool":                          func() { route.New(route.Options{}, nil) },
-		"in use already":                    func() { route.New(route.Options{}, used) },
-		"two pools":                         func() { route.New(route.Options{}, route.NewPool("db", 0, a), route.NewPool("db", 0, a)) },
-		"Options.Pause is":                  func() { route.New(route.Options{Pause: -1}) },
-		"Options.Failures is":               func() { route.New(route.Options{Failures: -1}) },
-		"Options.Successes":                 func() { route.New(route.Options{Successes: -1}) },
-	} {
-		func() {
-			defer func() {
-				if got := fmt.Sprint(recover()); !strings.HasPrefix(got, "route: ") || !strings.Contains(got, want) {
-					t.Errorf("got %q, want one with %q", got, want)
-				}
-			}()
-			f()
-		}()
 	}
 }
 
@@ -413,4 +124,142 @@ func TestDescriptionNamesTheReplicas(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tool, got, want)
 		}
 	}
+}
+
+// differs is a catalog's error for a replica with another definition.
+type differs struct{ error }
+
+func (differs) NotSent() bool    { return true }
+func (differs) Permanent() bool  { return true }
+func (differs) NotOffered() bool { return true }
+
+// B259: a call that may have happened at one replica is not sent to another; a
+// read is, and what never left is.
+func TestB259FailoverOnlyWhereNothingCanHaveHappened(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		tool *middleware.Tool
+		err  error
+		over bool
+	}{
+		"a read that may have run":          {read, errReset, true},
+		"a write that may have run":         {adds, errReset, false},
+		"an idempotent write that may have": {sets, errReset, false},
+		"a delete that may have run":        {deletes, errReset, false},
+		"an unknown that may have run":      {unknown, errReset, false},
+		"a delete that never left":          {deletes, errNotSent, true},
+		"a delete refused before":           {deletes, refusal{errReset}, true},
+		"a delete elsewhere defined":        {deletes, differs{errReset}, true},
+		"a write that never left":           {adds, errNotSent, true},
+		"a read with a final answer":        {read, final{errReset}, false},
+	} {
+		f := newFleet(route.RoundRobin, route.Options{}, route.Replica{ID: "a", Weight: 100}, route.Replica{ID: "b", Weight: 100})
+		var called []string
+		for id, s := range f.servers {
+			s.do = func(context.Context, middleware.Call) {
+				if called = append(called, id); len(called) == 1 {
+					s.fails(row.err)
+				}
+			}
+		}
+		_, err := f.CallTool(context.Background(), middleware.Call{Tool: row.tool})
+		if over := len(called) == 2; over != row.over || over == (err != nil) || !over && !errors.Is(err, row.err) {
+			t.Errorf("%s: called %v, %v", name, called, err)
+		}
+	}
+}
+
+func TestEachReplicaIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	f := newFleet(route.RoundRobin, route.Options{}, route.Replica{ID: "a"}, route.Replica{ID: "b"}, route.Replica{ID: "c"})
+	for _, s := range f.servers {
+		s.fails(errReset)
+	}
+	_, err := f.CallTool(context.Background(), middleware.Call{Tool: read})
+	if !errors.Is(err, errReset) {
+		t.Errorf("got %v, want what the last replica said", err)
+	}
+	for id, s := range f.servers {
+		if n := s.calls.Load(); n != 1 {
+			t.Errorf("%s was called %d times, want once", id, n)
+		}
+	}
+}
+
+func TestCallersEndEndsTheCall(t *testing.T) {
+	t.Parallel()
+	f := newFleet(route.RoundRobin, route.Options{Failures: 1}, route.Replica{ID: "a"}, route.Replica{ID: "b"})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for _, s := range f.servers {
+		s.do = func(context.Context, middleware.Call) { cancel() }
+		s.fails(context.Canceled)
+	}
+	if _, err := f.CallTool(ctx, middleware.Call{Tool: read}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if a, b := f.servers["a"].calls.Load(), f.servers["b"].calls.Load(); a+b != 1 {
+		t.Errorf("a got %d calls and b %d", a, b)
+	}
+	if got, err := f.pool.Candidates(read); len(got) != 2 {
+		t.Errorf("a caller that left made a replica fail: %v, %v", got, err)
+	}
+	if _, err := f.CallTool(ctx, middleware.Call{Tool: read}); !middleware.NotSent(err) {
+		t.Errorf("a call of a done context: %v", err)
+	}
+}
+
+func TestWhyIsNoted(t *testing.T) {
+	t.Parallel()
+	f := newFleet(route.RoundRobin, route.Options{}, primaryAndReplica()...)
+	n := callstate.Begin(context.Background())
+	ctx := context.Context(n)
+	if _, err := f.CallTool(ctx, middleware.Call{Tool: deletes}); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(n.Record().Decisions); got != "[{route primary-db dangerous or unknown: primaries only}]" {
+		t.Errorf("noted %s", got)
+	}
+}
+
+func TestManyCallsAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newFleet(route.LeastConnections, route.Options{}, primaryAndReplica()...)
+	f.servers["replica-db"].fails(errReset)
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for range 200 {
+				if _, err := f.CallTool(context.Background(), middleware.Call{Tool: read}); err != nil {
+					t.Error(err)
+				}
+				if _, err := f.pool.Candidates(deletes); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func ExampleNew() {
+	names := func(name string) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			fmt.Println(call.Tool.Name(), "at", name)
+			return new(mcp.CallToolResult), nil
+		})
+	}
+	pool := route.NewPool("db", route.RoundRobin,
+		route.Replica{ID: "main", Weight: 80, Caller: names("main")},
+		route.Replica{ID: "copy", Weight: 20, Caller: names("copy")},
+	)
+	caller := route.New(route.Options{}, pool)(names("no pool"))
+	for _, tool := range []*middleware.Tool{read, read, deletes, deletes} {
+		_, _ = caller.CallTool(context.Background(), middleware.Call{Tool: tool})
+	}
+	// Output:
+	// query_users at copy
+	// query_users at main
+	// delete_user at main
+	// delete_user at main
 }

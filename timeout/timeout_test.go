@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/fairlead-go/fairlead/timeout"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -335,4 +336,9 @@ func BenchmarkTimeout(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	middlewaretest.Run(t, timeout.New(timeout.Options{}))
 }

@@ -10,10 +10,56 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+func ExampleNewMemory() {
+	shared := ratelimit.NewMemory() // or contrib/redis, over many processes
+	server := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{}, nil
+	})
+	tool, _ := middleware.NewTool("crm", &mcp.Tool{Name: "get"}, annotation.ReadOnly())
+	for n := range 3 {
+		replica := ratelimit.New(ratelimit.Options{PerMinute: 1, Burst: 2, MaxWait: time.Second, Shared: shared, Replicas: 3})(server)
+		_, err := replica.CallTool(context.Background(), middleware.Call{Tool: tool})
+		fmt.Println(n, errors.Is(err, ratelimit.ErrLimited))
+	}
+	// Output:
+	// 0 false
+	// 1 false
+	// 2 true
+}
+
+// A memory that is full of buckets refuses, until some are as good as new.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, refused := ratelimit.NewMemory(), 0
+		take := func(scope string) bool {
+			w := ratelimit.Waiter{ID: scope, Scope: scope, Buckets: []ratelimit.Bucket{{Server: "crm", PerSecond: 1, Burst: 2}}, Most: 1}
+			wait, err := m.Take(t.Context(), w)
+			return err == nil && wait == 0
+		}
+		for i := range 100_100 {
+			if !take(fmt.Sprint(i)) {
+				refused++
+			}
+		}
+		if refused != 100 {
+			t.Errorf("%d of 100,100 are refused, want 100", refused)
+		}
+		if !take("7") {
+			t.Error("one that has a bucket is refused")
+		}
+		time.Sleep(3 * time.Second)
+		if !take("another") {
+			t.Error("none fits when all are as good as new")
+		}
+	})
+}
 
 func TestBoundedNumberOfBuckets(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,50 @@
+package doubt
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// ErrHeld is in the tree of every error that holds a call in this package.
+var ErrHeld = errors.New("doubt: held")
+
+// A HeldError reports that a call was not made, since an earlier one with the same effect
+// may have happened, or has.
+type HeldError struct {
+	fault.Final
+
+	Tool     *middleware.Tool
+	Since    time.Time // when the earlier call was made
+	Read     string    // the tool that shows whether it happened, as "server/tool"; "" if none is known
+	Happened bool      // the earlier call has happened
+}
+
+func (e *HeldError) Error() string {
+	may := "may have happened; look whether it did"
+	if e.Happened {
+		may = "has happened"
+	}
+	return fmt.Sprintf("doubt: %s was held: a call with the same effect, made at %s, %s", e.Tool, e.Since.UTC().Format(time.RFC3339), may)
+}
+
+func (e *HeldError) ForModel() string {
+	tool := e.Tool.ModelName()
+	earlier := fmt.Sprintf("%s was not called: an earlier call with the same effect, %s ago, ", tool, time.Since(e.Since).Round(time.Second))
+	if e.Happened {
+		return earlier + "has happened. Call it again only if it is to happen once more."
+	}
+	look := "Look first, with a tool that only reads, whether it did."
+	if server, name, ok := strings.Cut(e.Read, "/"); ok {
+		read := middleware.Tool{Server: server, Definition: &mcp.Tool{Name: name}}
+		look = "Look first whether it did, with " + read.ModelName() + "."
+	}
+	return earlier + "may have happened. " + look + " If it did not, call it again, which needs the user's agreement."
+}
+
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
