@@ -88,41 +88,6 @@ func TestIndexHasEveryPage(t *testing.T) {
 	}
 }
 
-// The texts on the page of errors are in the code: what is between their gaps is made of
-// few pieces of string literals.
-func TestErrorTextsAreInTheCode(t *testing.T) {
-	t.Parallel()
-	var source strings.Builder
-	err := fs.WalkDir(os.DirFS(root), ".", func(file string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(file, "verify/") {
-			source.WriteString(read(t, root, file))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	code := source.String()
-	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(read(t, root, "docs/reference/errors.md"), -1)
-	if len(rows) < 60 {
-		t.Errorf("the page has %d texts, want at least 60", len(rows))
-	}
-	for _, row := range rows {
-		for part := range strings.SplitSeq(row[1], "…") {
-			for pieces, rest := 0, part; rest != ""; pieces++ {
-				n := len(rest)
-				for n > 0 && !strings.Contains(code, rest[:n]) {
-					n--
-				}
-				if rest = rest[n:]; n < 5 && rest != "" || pieces == 3 {
-					t.Errorf("the code does not have %q, of %q", part, row[1])
-					break
-				}
-			}
-		}
-	}
-}
-
 // pages returns the pages of docs/.
 func pages(t *testing.T) []string {
 	t.Helper()
