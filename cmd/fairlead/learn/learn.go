@@ -2,22 +2,16 @@
 package learn
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -56,7 +50,7 @@ func verdict(r audit.Record) (what string) {
 	return what
 }
 
-// A tool is what was recorded of one.
+// A tool is what was recorded of one. Its approved calls are those of its present definition.
 type tool struct {
 	server, name     string
 	class            annotation.Safety // the strictest
@@ -67,6 +61,8 @@ type tool struct {
 	days             []string
 }
 
+// tools returns the tools of the calls, in the order of their names. It goes through the calls from the last to the
+// first, so that the last definition is known before an approval of an earlier one is met.
 func (r *Record) tools() []*tool {
 	all := make(map[[2]string]*tool)
 	for _, c := range slices.Backward(r.calls) {
@@ -145,6 +141,8 @@ func (t *tool) members() (common hitl.Pattern) {
 // longest is how long a value in a proposal may be.
 const longest = 100
 
+// inCommon returns what the values of a member have in common: all of it, the folder of a path, or nothing. A value that
+// is long, or from which a secret was removed, counts as nothing in common.
 func inCommon(name string, values []json.RawMessage) approvals.Member {
 	first := values[0]
 	same := func(as func(json.RawMessage) string) bool {
@@ -234,269 +232,8 @@ func (r *Record) Policy(date time.Time) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
+// proposal matches a line that is proposed, as [Record.Policy] writes it.
 var proposal = regexp.MustCompile(`(?m)^( *)// (\{"tool": .*\},)$`)
 
 // Reviewed returns a learnt policy with all of its proposals accepted.
 func Reviewed(text []byte) []byte { return proposal.ReplaceAll(text, []byte("$1$2")) }
-
-var fates = [...]string{proxy.Allowed: "allowed", proxy.Asked: "asked", proxy.Refused: "refused"}
-
-var byPolicy = regexp.MustCompile(`:\d+$|^read-only$`)
-
-// before returns what was done with a call when it was recorded, or would have been if it was only observed. It is
-// not known of a call that was refused, but not by a policy, or whose question was left open: another call has its end.
-func before(r audit.Record) (f proxy.Fate, known bool) {
-	if r.Outcome == audit.Denied {
-		return proxy.Asked, true
-	}
-	for _, d := range r.Decisions {
-		switch {
-		case d.Stage == "hitl" && d.What == "pending":
-			return f, false
-		case d.What == "refused":
-			return proxy.Refused, byPolicy.MatchString(d.Stage)
-		case d.Stage == "hitl" && r.Via != "policy", d.Stage == "observe" && strings.HasPrefix(d.Why, "would: ask first"):
-			f = proxy.Asked
-		case d.Stage == "observe" && strings.HasPrefix(d.Why, "would: refuse"):
-			f = proxy.Refused
-		}
-	}
-	return f, f == proxy.Asked || r.Outcome != audit.Refused && r.Outcome != audit.NotSent
-}
-
-func ran(r audit.Record) bool {
-	return !slices.Contains([]audit.Outcome{audit.Denied, audit.Refused, audit.NotSent, audit.Cancelled, audit.InputRequired}, r.Outcome)
-}
-
-// A Comparison is what a policy changes about recorded calls.
-type Comparison struct {
-	// Loosened is how many calls were asked about or refused, and would be allowed.
-	Loosened int
-	// Broken is how many calls ran, and would be refused.
-	Broken int
-
-	rows        map[string]*row
-	left, blind int
-}
-
-type row struct {
-	calls         int
-	before, after [len(fates)]int
-	changes       map[[2]proxy.Fate]int
-	examples      map[[2]proxy.Fate]string
-}
-
-// Compare runs the calls against a policy.
-func (r *Record) Compare(ctx context.Context, p *policy.Policy) (*Comparison, error) {
-	trial, err := proxy.NewTrial(p, r.calls) //nolint:contextcheck // it asks no server
-	if err != nil {
-		return nil, err
-	}
-	c := &Comparison{rows: make(map[string]*row)}
-	for _, call := range r.calls {
-		was, known := before(call)
-		if !known {
-			c.left++
-			continue
-		}
-		is, err := trial.Try(ctx, call)
-		if err != nil {
-			return nil, err
-		}
-		name := call.Server + "/" + call.Tool
-		if proxy.Arguments(call) == nil && p.Arguments[name] != nil {
-			c.blind++
-		}
-		if c.rows[name] == nil {
-			c.rows[name] = &row{changes: make(map[[2]proxy.Fate]int), examples: make(map[[2]proxy.Fate]string)}
-		}
-		c.rows[name].count(call, was, is)
-		if was != proxy.Allowed && is == proxy.Allowed {
-			c.Loosened++
-		}
-		if is == proxy.Refused && ran(call) {
-			c.Broken++
-		}
-	}
-	return c, nil
-}
-
-func (w *row) count(call audit.Record, was, is proxy.Fate) {
-	w.calls++
-	w.before[was]++
-	w.after[is]++
-	if was != is {
-		w.changes[[2]proxy.Fate{was, is}]++
-		w.examples[[2]proxy.Fate{was, is}] = fmt.Sprintf("call %s of %s", cmp.Or(call.Call, fmt.Sprint(call.Run, "/", call.N)), call.Time.UTC().Format("2006-01-02T15:04:05Z"))
-	}
-}
-
-// Write prints a table with a line for each tool: how many of its calls were asked about, refused and allowed, how
-// many would be, and the last call of each change.
-func (c *Comparison) Write(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TOOL\tCALLS\tASKED\tREFUSED\tALLOWED\tCHANGES")
-	for _, name := range slices.Sorted(maps.Keys(c.rows)) {
-		row := c.rows[name]
-		fmt.Fprintf(w, "%s\t%d", safetext.Line(name), row.calls)
-		for _, f := range []proxy.Fate{proxy.Asked, proxy.Refused, proxy.Allowed} {
-			if row.before[f] == row.after[f] {
-				fmt.Fprintf(w, "\t%d", row.before[f])
-			} else {
-				fmt.Fprintf(w, "\t%d → %d", row.before[f], row.after[f])
-			}
-		}
-		var changes []string
-		for _, change := range slices.SortedFunc(maps.Keys(row.changes), func(a, b [2]proxy.Fate) int { return slices.Compare(a[:], b[:]) }) {
-			changes = append(changes, fmt.Sprintf("%d %s → %s (%s)", row.changes[change], fates[change[0]], fates[change[1]], safetext.Line(row.examples[change])))
-		}
-		fmt.Fprintf(w, "\t%s\n", strings.Join(changes, ", "))
-	}
-	if c.left > 0 {
-		fmt.Fprintf(w, "%d calls were refused by a limit, a lock or a server, or waited for their question, and are left out\n", c.left)
-	}
-	if c.blind > 0 {
-		fmt.Fprintf(w, "%d calls were tested without their arguments, which are not recorded, and the policy has rules over them\n", c.blind)
-	}
-	return w.Flush()
-}
-
-// A Record is the calls of audit files that have ended, the oldest first.
-type Record struct {
-	calls    []audit.Record      // ends, with the arguments and the definition of their intents
-	intents  map[id]audit.Record // of calls without an end
-	seen     map[id]bool         // so that a file that is given twice counts once
-	unlisted int                 // calls of tools that were not listed
-}
-
-type id struct {
-	run string
-	n   int64
-}
-
-// Read reads audit files. An error names a file that was cut or changed, or the line that another version wrote.
-func Read(files []string) (*Record, error) {
-	r := &Record{intents: make(map[id]audit.Record), seen: make(map[id]bool)}
-	for _, name := range files {
-		if err := r.read(name); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortStableFunc(r.calls, func(a, b audit.Record) int { return a.Time.Compare(b.Time) })
-	return r, nil
-}
-
-func (r *Record) read(name string) error {
-	switch report, err := audit.Verify(name); {
-	case err != nil:
-		return err
-	case report.State == audit.Damaged || report.State == audit.NotAttested:
-		return fmt.Errorf("%s: %s: %s; it cannot be used (see fairlead audit verify)", name, report.State, report.Problem)
-	}
-	in, err := os.Open(filepath.Clean(name))
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	for lines, n := bufio.NewReader(in), 1; ; n++ {
-		line, err := lines.ReadBytes('\n')
-		if json.Valid(line) { // one that was cut off is explained by a later one
-			if err := r.add(line); err != nil {
-				return fmt.Errorf("%s: line %d: %w; another version of Fairlead wrote it, so read it with that one", name, n, err)
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-	}
-}
-
-func (r *Record) add(line []byte) error {
-	var got struct {
-		Seq  int64  `json:"seq"`
-		Prev string `json:"prev"`
-		audit.Record
-		Found json.RawMessage `json:"found"`
-	}
-	strict := json.NewDecoder(bytes.NewReader(line))
-	strict.DisallowUnknownFields()
-	if err := strict.Decode(&got); err != nil {
-		return errors.New(safetext.Line(err.Error()))
-	}
-	var class annotation.Safety
-	if err := class.UnmarshalText([]byte(got.Class)); got.Class != "" && err != nil {
-		return errors.New(safetext.Line(err.Error()))
-	}
-	call := id{got.Run, got.N}
-	switch got.Kind {
-	case audit.Intent:
-		if !r.seen[call] {
-			r.intents[call] = got.Record
-		}
-	case audit.End:
-		if r.seen[call] {
-			return nil
-		}
-		r.seen[call] = true
-		begun := r.intents[call]
-		delete(r.intents, call)
-		if got.Arguments == nil {
-			got.Arguments = begun.Arguments
-		}
-		if got.Definition == "" {
-			got.Definition = begun.Definition
-		}
-		if got.Tool == "" || refusedBy(got.Record) == "proxy" { // which knew no such tool: the caller chose its name
-			r.unlisted++
-			return nil
-		}
-		r.calls = append(r.calls, got.Record)
-	case audit.Recovered:
-	default:
-		return fmt.Errorf("a record of the kind %q is unknown", safetext.Line(string(got.Kind)))
-	}
-	return nil
-}
-
-func refusedBy(r audit.Record) string {
-	for _, d := range r.Decisions {
-		if d.What == "refused" {
-			return d.Stage
-		}
-	}
-	return ""
-}
-
-// Notes returns what the record lacks, a line each.
-func (r *Record) Notes() (notes []string) {
-	class, arguments, refused := 0, 0, 0
-	for _, c := range r.calls {
-		if c.Class == "" {
-			class++
-		}
-		if proxy.Arguments(c) == nil && c.Class != annotation.Safe.String() && c.Class != annotation.Moderate.String() {
-			arguments++
-		}
-		if byPolicy.MatchString(refusedBy(c)) {
-			refused++
-		}
-	}
-	for _, note := range []struct {
-		n    int
-		what string
-	}{
-		{class, "have no class, and count as unknown"},
-		{arguments, "have no arguments, so that rules over arguments and remembered approvals cannot match"},
-		{refused, "were refused by a policy, whose rules are not learnt"},
-		{len(r.intents), "have no end, and are left out"},
-		{r.unlisted, "named a tool that was not listed, and are left out"},
-	} {
-		if note.n > 0 {
-			notes = append(notes, fmt.Sprintf("%d calls %s", note.n, note.what))
-		}
-	}
-	return notes
-}

@@ -1,0 +1,66 @@
+package policy
+
+import (
+	"regexp"
+
+	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/tailscale/hujson"
+)
+
+var oneTool = regexp.MustCompile(`^[^/]+/[A-Za-z0-9_.-]{1,128}$`)
+
+// arguments reads for each tool a rule over its arguments, or a list of rules: the strictest counts.
+func (r *reader) arguments(v hujson.Value, key string) {
+	r.to.Arguments = make(preflight.Rules)
+	r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
+		var rules []preflight.Rule
+		read := each(r, &rules, r.argumentRule)
+		if m.Value.Value.Kind() != '[' {
+			rules = make([]preflight.Rule, 1)
+			read = func(v hujson.Value, key string) { r.argumentRule(v, key, &rules[0]) }
+		}
+		switch read(m.Value, key); {
+		case !oneTool.MatchString(name):
+			r.faultf(m.Name, key, `it names no tool; write "server/tool", such as "github/issue_write"`)
+		case len(rules) == 0 || rules[0] == nil:
+			r.faultf(m.Value, key, "it needs a rule")
+		default:
+			r.to.Arguments[name] = preflight.Strictest(rules...)
+		}
+	})
+}
+
+// argumentRule reads {"when": {"method": ["get"]}, "class": "safe"}.
+func (r *reader) argumentRule(v hujson.Value, key string, to *preflight.Rule) {
+	var when preflight.Condition
+	var class string
+	read := r.into(v, key, keys{"when": r.when(&when), "class": text(r, &class, classes...)})
+	rule := map[string]func() preflight.Rule{"safe": when.Safe, "moderate": when.Moderate, "dangerous": when.Dangerous}[class]
+	switch {
+	case rule != nil && when.String() != "":
+		*to = rule()
+	case read:
+		r.faultf(v, key, `it needs "when", with at least one argument, and "class"`)
+	}
+}
+
+// when reads for each argument the texts and the truth values that it may have.
+func (r *reader) when(to *preflight.Condition) field {
+	return func(v hujson.Value, key string) {
+		r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
+			var values []any
+			each(r, &values, func(v hujson.Value, key string, value *any) {
+				const what = "a text, true or false"
+				literal(r, v, key, what, value)
+				if _, isNumber := (*value).(float64); isNumber {
+					r.faultf(v, key, "it has to be %s", what)
+				}
+			})(m.Value, key)
+			if name == "" || len(values) == 0 {
+				r.faultf(m.Name, key, "it needs the name of an argument, and at least one value")
+				return
+			}
+			*to = to.And(name, values...)
+		})
+	}
+}

@@ -1,0 +1,189 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Decide returns the verdict on a tool of this class, and the rule that decides, nil for none.
+func (p *Policy) Decide(server, tool string, class annotation.Safety) (Verdict, *Rule) {
+	var decides *Rule
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if !r.Tool.Matches(server, tool) || r.Verdict == Allow && !r.allows(class) {
+			continue
+		}
+		if decides == nil || r.Verdict > decides.Verdict {
+			decides = r
+		}
+	}
+	if decides == nil {
+		return None, nil
+	}
+	return decides.Verdict, decides
+}
+
+// allows reports whether a rule that allows covers a class: dangerous tools only by their names, and
+// unknown ones only with the name of their server, whose author has chosen that of the tool.
+func (r *Rule) allows(class annotation.Safety) bool {
+	switch class {
+	case annotation.Safe, annotation.Moderate:
+		return true
+	case annotation.Unknown:
+		return r.Tool.namesServer()
+	}
+	return r.Tool.Exact()
+}
+
+// At returns the place of a line of the policy.
+func (p *Policy) At(line int) string { return fmt.Sprintf("%s:%d", p.Name, line) }
+
+// Confirmer approves what the policy allows, and asks next about the rest. A rule does not allow a
+// call in doubt, nor arguments from an untrusted source, which its author did not foresee.
+func (p *Policy) Confirmer(next hitl.Confirmer) hitl.Confirmer {
+	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+		stranger := slices.ContainsFunc(r.Sources, func(s hitl.Source) bool { return s.Rule != "" })
+		line := 0
+		if v, rule := p.Decide(r.Tool.Server, r.Tool.Name(), r.Tool.Safety()); v == Allow {
+			line = rule.Line
+		} else if a := p.approved(r); a != nil && v == None {
+			line = a.Line
+		}
+		if line > 0 && !stranger && r.InDoubt.IsZero() {
+			return hitl.Decision{Verdict: hitl.Approved, By: "the policy, " + p.At(line), Via: "policy"}, nil
+		}
+		if next == nil {
+			return hitl.Decision{}, errNobody
+		}
+		return next.Confirm(ctx, r)
+	})
+}
+
+// TrustsResults reports whether the results of a tool may be used like the user's words.
+func (p *Policy) TrustsResults(t *middleware.Tool) bool {
+	return slices.ContainsFunc(p.Trusted, func(trusted Pattern) bool { return trusted.Matches(t.Server, t.Name()) })
+}
+
+var errNobody = fmt.Errorf("policy: nobody is there to be asked; see --approve")
+
+// Apply sets the policy's annotations of tools in a catalog.
+func (p *Policy) Apply(c *catalog.Catalog) error {
+	for _, o := range p.Tools {
+		var err error
+		if o.Tool.Exact() {
+			err = c.Override(o.Tool.Server, o.Tool.Tool, o.Annotations)
+		} else {
+			_, err = c.OverrideMatching(o.Tool.Server+"/"+o.Tool.Tool, o.Annotations)
+		}
+		if err != nil {
+			return fmt.Errorf("policy: %s: %w", p.At(o.Line), err)
+		}
+	}
+	return nil
+}
+
+// Raise is a middleware that raises calls to ones that ask, if the policy does so, whatever the
+// catalog made of them.
+func (p *Policy) Raise(next middleware.ToolCaller) middleware.ToolCaller {
+	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		call.Tool = p.Raised(call.Tool)
+		return next.CallTool(ctx, call)
+	})
+}
+
+// Raised is a tool as the policy has it asked about.
+func (p *Policy) Raised(t *middleware.Tool) *middleware.Tool {
+	a := t.Annotations
+	for _, o := range p.Tools {
+		if o.Annotations.Safety() == annotation.Dangerous && o.Tool.Matches(t.Server, t.Name()) {
+			a = annotation.Raise(a, o.Annotations.Attribute(annotation.Host, p.At(o.Line)))
+		}
+	}
+	if v, rule := p.Decide(t.Server, t.Name(), t.Safety()); v == Ask {
+		a = annotation.Raise(a, annotation.Annotations{RequiresConfirmation: annotation.Yes}.Attribute(annotation.Host, p.At(rule.Line)))
+	}
+	if a.Safety() == t.Annotations.Safety() {
+		return t
+	}
+	raised := *t
+	raised.Annotations = a
+	return &raised
+}
+
+// Needs is the permission that a caller of a tool needs by the file; "" for none. The last one counts.
+func (p *Policy) Needs(t *middleware.Tool) string {
+	needs := ""
+	for _, one := range p.Permissions {
+		if one.Tool.Matches(t.Server, t.Name()) {
+			needs = one.Permission
+		}
+	}
+	return needs
+}
+
+// Lifetime returns for how long results of a tool are used; usual follows from its freshness. The
+// shortest time that matches counts; none is 0.
+func (p *Policy) Lifetime(t *middleware.Tool, usual time.Duration) time.Duration {
+	least := time.Duration(-1)
+	for _, l := range p.Cache {
+		if !l.Tool.Matches(t.Server, t.Name()) {
+			continue
+		}
+		if l.Time < 0 {
+			l.Time = usual
+		}
+		if least < 0 || l.Time < least {
+			least = l.Time
+		}
+	}
+	return max(least, 0)
+}
+
+// Explain lists the rules that match a tool, which of them decides, and why the others do not.
+func (p *Policy) Explain(t *middleware.Tool) string {
+	var b strings.Builder
+	class := t.Safety()
+	verdict, decides := p.Decide(t.Server, t.Name(), class)
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if !r.Tool.Matches(t.Server, t.Name()) {
+			continue
+		}
+		fmt.Fprintf(&b, "  %s: %s %q ", p.At(r.Line), r.Verdict, r.Tool)
+		switch {
+		case r == decides:
+			b.WriteString("decides")
+			if r.Reason != "" {
+				fmt.Fprintf(&b, " (%s)", safetext.Line(r.Reason))
+			}
+		case r.Verdict == Allow && !r.allows(class):
+			fmt.Fprintf(&b, "does not speak of %s tools; for that, write %q", class, t.String())
+		default:
+			fmt.Fprintf(&b, "gives way to line %d, which is as strict or stricter", decides.Line)
+		}
+		b.WriteString("\n")
+	}
+	for _, o := range p.Tools {
+		if o.Tool.Matches(t.Server, t.Name()) {
+			fmt.Fprintf(&b, "  %s: says what %q is\n", p.At(o.Line), o.Tool)
+		}
+	}
+	so := map[Verdict]string{
+		Deny: "neither listed nor called", Ask: "a person is asked", Allow: "called", None: "no rule decides, and its class does: " + class.String(),
+	}[verdict]
+	if verdict == Allow && (p.Raised(t).Safety().MustConfirm() || p.Approvals.Writes) {
+		so += ", and nobody is asked"
+	}
+	fmt.Fprintf(&b, "  so: %s\n", so)
+	return b.String()
+}
