@@ -28,7 +28,7 @@ type entry struct {
 	back    bool
 }
 
-// A history has the last calls of a session, in the order in which they began. A loop is its end repeating itself with
+// A history has the last calls of a session, in the order that they began in. A loop is its end repeating itself with
 // a period of one to four calls: each call is the same as the one a period before and had the same answer. A call in
 // flight has no answer yet that could be the same. One call that is repeated with other answers may be polling, and
 // gets five times as many repeats.

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/internal/listing"
 )
 
-// A lister lists a server or a replica, and knows when to do so again. Several lists of one session may be in flight:
+// A lister lists a server or a replica, and decides when to do so again. Several lists of one session may be in flight:
 // the host's, and one that the catalogue began by itself. They are numbered when they are requested, and one that
 // was requested before the list that counts is dropped, whenever it returns.
 //

@@ -25,7 +25,7 @@ const (
 	shortText = 160 // bytes of a value that is shown whole
 )
 
-// An edit is one field in which two definitions differ, with its values as text, "" for none.
+// An edit is one field that differs between two definitions, with its values as text, "" for none.
 type edit struct {
 	member  string // of the definition, in which the field is
 	path    string
@@ -39,7 +39,7 @@ func members(form []byte) map[string]any {
 	return members
 }
 
-// edits returns the fields in which two definitions differ, sorted by path. A list is one value.
+// edits returns the fields that differ between two definitions, sorted by path. A list is one value.
 func edits(before, after map[string]any) (found []edit) {
 	var walk func(member, path string, old, now map[string]any)
 	walk = func(member, path string, old, now map[string]any) {

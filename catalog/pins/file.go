@@ -57,8 +57,8 @@ func (l *Lock) MarshalText() ([]byte, error) {
 // shortEscapes has the backslash first, so that one that was escaped begins none.
 var shortEscapes = strings.NewReplacer(`\\`, `\\`, `\u000a`, `\n`, `\u000d`, `\r`, `\u0009`, `\t`)
 
-// Load reads a lock file, see [Parse]. If the file does not exist, the error is [fs.ErrNotExist]; begin with an
-// empty Lock.
+// Load reads a lock file, see [Parse]. If the file does not exist, the error is an [os.ErrNotExist]; begin with
+// an empty Lock.
 func Load(path string) (*Lock, error) {
 	text, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {

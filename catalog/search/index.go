@@ -45,7 +45,7 @@ func (x *Index) now() *state {
 	return x.current
 }
 
-// fields weigh the texts of a tool: a word of its name tells more than one of its description. B is how much a long
+// fields weigh the texts of a tool: a word of its name counts more than one of its description. B is how much a long
 // text counts for less (see package bm25).
 var fields = []bm25.Field{
 	{Weight: 3, B: 0.5},   // name

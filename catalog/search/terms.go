@@ -12,7 +12,7 @@ import (
 //go:embed words.txt
 var wordLists string
 
-// vocabulary is words.txt in the form in which it is used.
+// vocabulary is words.txt in the form that is used.
 type vocabulary struct {
 	idle map[string]bool     // by word
 	same map[string][]string // stems by stem

@@ -12,7 +12,7 @@ import (
 )
 
 // A Board is where questions hang that a person may answer at any replica of a host. [NewBoard] makes one in
-// this process; storetest says whether another keeps these promises:
+// this process; storetest checks whether another keeps these promises:
 //
 //   - The first answer is the only one. Whoever waits for it gets it, at whichever
 //     replica, and so does who begins to wait when it was given.

@@ -34,7 +34,7 @@ type entry struct {
 	Why      string    `json:"why,omitempty"`
 }
 
-// An op is the kind of an entry, and says which of its fields are set.
+// An op is the kind of an entry, and determines which of its fields are set.
 type op string
 
 const (

@@ -1,6 +1,6 @@
 package approvals
 
-// A pattern says which arguments a remembered approval covers, as an allow list: each member is named, with what it may
+// A pattern is which arguments a remembered approval covers, as an allow list: each member is named, with what it may
 // be, and arguments with another member are not covered. Arguments are compared in canonical form, so that another
 // spelling of the same JSON is the same. A glob matches part by part between slashes, and only texts in which a person
 // and a server cannot read different paths.

@@ -123,7 +123,7 @@ func verdictJSON(out io.Writer, r audit.Report) error {
 	}{r.State.String(), r.Problem, r.Records, r.Hash, r.Recovered, append([]audit.Record{}, r.Open...)})
 }
 
-// encode writes indented JSON, in which nothing can change how a terminal shows it.
+// encode writes indented JSON that cannot change how a terminal shows it.
 func encode(out io.Writer, v any) error {
 	e := json.NewEncoder(safetext.JSONWriter(out))
 	e.SetIndent("", "  ")

@@ -111,7 +111,7 @@ func (p *page) answer() error {
 	return nil
 }
 
-// sockets returns the folder in which the pages of this user have a socket. Only the user may enter it, so whoever
+// sockets returns the folder that has the sockets of this user's pages. Only the user may enter it, so whoever
 // connects is the user.
 func sockets() (string, error) {
 	dir, err := os.Getenv("XDG_RUNTIME_DIR"), error(nil)

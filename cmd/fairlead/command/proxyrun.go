@@ -111,7 +111,7 @@ func (r *proxyRun) setOptions(args []string) (err error) {
 	return nil
 }
 
-// openTelemetry exports spans and metrics if the environment says where to.
+// openTelemetry exports spans and metrics if the environment names where to.
 func (r *proxyRun) openTelemetry(ctx context.Context) error {
 	var end func() error
 	var err error

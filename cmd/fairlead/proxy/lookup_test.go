@@ -53,7 +53,7 @@ func lower(s string) string {
 	}, s)
 }
 
-// An object has all of its members, in the order in which they are written.
+// An object has all of its members, in the order of the file.
 type object []member
 
 type member struct {

@@ -79,7 +79,7 @@ func (s *plain) serve(out io.Writer, line []byte) {
 	}
 }
 
-// redefine changes the tools and tells every client so.
+// redefine changes the tools and notifies every client.
 func (s *plain) redefine(tools ...string) {
 	s.mu.Lock()
 	s.tools = strings.Join(tools, ",")

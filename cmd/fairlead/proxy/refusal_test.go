@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 )
 
-// Each refusal leaves a record that tells by what.
+// Each refusal leaves a record of what refused it.
 func TestRefusalsAreRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -150,7 +150,7 @@ type step struct {
 	settle time.Duration
 	// cancel cancels the request at once; whether it is answered is then a matter of chance.
 	cancel bool
-	// open is that no answer comes while it goes on; a notification says that it does.
+	// open is that no answer comes while it goes on; a notification reports that it does.
 	open bool
 	// only compares which methods came, and not how often.
 	only bool
