@@ -29,6 +29,9 @@ const leastRoom = 48
 // linear in the size of v.
 func CutJSON(v any, room int, s *schema.Shape) any { return fit(v, room, s, 0) }
 
+// fit cuts a value to the room. The room of an object or list is shared among its members, so that one long text does not
+// cost the others their place, and each member is cut to its share in the same way. What cannot be cut is kept if a
+// schema requires it, and otherwise goes if it does not fit.
 func fit(v any, room int, s *schema.Shape, depth int) any {
 	if depth > maxFitDepth || JSON(v, room) <= room {
 		return v
@@ -67,6 +70,7 @@ func fitList(v []any, room int, s *schema.Shape, depth int) []any {
 	return kept
 }
 
+// fitObject keeps the members that there is room for, each cut to its share.
 func fitObject(v map[string]any, room int, s *schema.Shape, depth int) map[string]any {
 	keys, left := admit(v, room, s)
 	out := make(map[string]any, len(keys))

@@ -167,6 +167,7 @@ type server[N comparable] struct {
 	named    map[N]int     // what the other writes in flight name
 }
 
+// changed reports whether something that the names stand for was written later.
 func (s *server[N]) changed(names []N, since Version) bool {
 	if len(names) == 0 {
 		return s.last > since
@@ -183,6 +184,7 @@ func (s *server[N]) changed(names []N, since Version) bool {
 	})
 }
 
+// busy reports whether a write in flight may change what the names stand for.
 func (s *server[N]) busy(names []N) bool {
 	if s.inFlight > 0 {
 		return true

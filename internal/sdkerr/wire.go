@@ -1,0 +1,133 @@
+package sdkerr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// A Wire watches what HTTP does with one call, since a repeated attempt may have reached the server before.
+type Wire struct {
+	tried atomic.Bool
+	sent  atomic.Int32 // requests whose headers were written
+	posts atomic.Int32 // by RoundTripper: requests that came to it
+
+	answer atomic.Pointer[httpAnswer] // by RoundTripper: the last one
+}
+
+// An httpAnswer is what HTTP itself replied to a request.
+type httpAnswer struct {
+	status int
+	after  time.Duration
+}
+
+type key struct{}
+
+// watched is what the context of a request carries: the wire of its call.
+type watched struct {
+	*Wire
+
+	passed *atomic.Int32 // how many transports of ours further in the request came to, nil before the first
+}
+
+// Watch returns a context for one call and its Wire, which a session without HTTP leaves unchanged.
+func Watch(ctx context.Context) (context.Context, *Wire) {
+	w := new(Wire)
+	return httptrace.WithClientTrace(context.WithValue(ctx, key{}, watched{Wire: w}), &httptrace.ClientTrace{
+		GetConn: func(string) { w.tried.Store(true) },
+		// A connection may hold the headers back until the body comes, so from here on the outcome is unknown.
+		WroteHeaders: func() { w.sent.Add(1) },
+	}), w
+}
+
+// once reports whether at most one request left: only then does the last answer speak for the whole call.
+func (w *Wire) once() bool { return w.sent.Load() <= 1 && w.posts.Load() <= 1 }
+
+// RoundTripper returns a transport that reports HTTP's answer to the call's Wire, and keeps net/http from
+// sending a POST again by itself, when a connection broke or the server redirects it.
+func RoundTripper(base http.RoundTripper) http.RoundTripper { return roundTripper{base} }
+
+type roundTripper struct{ base http.RoundTripper }
+
+func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if from := req.Response; from != nil && from.Request != nil && from.Request.Method == http.MethodPost {
+		// The call was approved for one server. Whether this one carried it out is not known.
+		return nil, fmt.Errorf("the server answered a POST with %s to %s://%s, which is not followed; use the address that it leads to, if it is the right one",
+			from.Status, req.URL.Scheme, req.URL.Host)
+	}
+	if req.Method != http.MethodPost {
+		return t.base.RoundTrip(req)
+	}
+	w, on := req.Context().Value(key{}).(watched)
+	if on {
+		req = w.post(req)
+	}
+	res, err := t.base.RoundTrip(once(req))
+	if on && err == nil && res != nil {
+		w.answer.Store(&httpAnswer{res.StatusCode, retryAfterHeader(res.Header, time.Now())})
+	}
+	return res, err
+}
+
+// post counts a request once, even if it passes two of our transports, unless it is sent again between them.
+func (w watched) post(req *http.Request) *http.Request {
+	if w.passed != nil {
+		if w.passed.Add(1) > 1 {
+			w.posts.Add(1)
+		}
+		return req
+	}
+	w.posts.Add(1)
+	return req.WithContext(context.WithValue(req.Context(), key{}, watched{w.Wire, new(atomic.Int32)}))
+}
+
+// errReplay ends a POST that net/http was about to send again because it carried an idempotency key.
+var errReplay = errors.New("the connection broke, and net/http was kept from sending the POST once more, as it does where a request has an " +
+	"Idempotency-Key header; whether the server got the first one is not known")
+
+// once returns a copy that net/http does not replay for an Idempotency-Key, unless it was certainly not processed.
+func once(req *http.Request) *http.Request {
+	if req.GetBody == nil {
+		return req
+	}
+	var promised atomic.Bool
+	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+		WroteHeaderField: func(key string, _ []string) {
+			switch http.CanonicalHeaderKey(key) {
+			case "Idempotency-Key", "X-Idempotency-Key":
+				promised.Store(true)
+			}
+		},
+	})
+	out, again := req.Clone(ctx), req.GetBody
+	out.GetBody = func() (body io.ReadCloser, err error) {
+		if promised.Load() {
+			return nil, errReplay
+		}
+		return again()
+	}
+	return out
+}
+
+// retryAfterHeader reads both forms of Retry-After (RFC 9110, 10.2.3), a date by the server's own clock.
+func retryAfterHeader(h http.Header, now time.Time) time.Duration {
+	text := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return duration(seconds * float64(time.Second))
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return at.Sub(now)
+}
