@@ -27,7 +27,8 @@ func idOf(name string) string {
 	return cmp.Or(strings.Trim(id[:min(len(id), 60)], "-"), defaultID)
 }
 
-// program returns the name of a server by its command line: the package or file that a runner is given, else the command.
+// program returns the name of a server by its command line: of the package or file that a runner is given, or else of
+// the command.
 func program(words []string) string {
 	if len(words) == 0 {
 		return defaultID

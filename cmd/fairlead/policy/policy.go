@@ -103,7 +103,8 @@ type Override struct {
 	Line        int // in the file, from 1
 }
 
-// A Lifetime is one entry of "cache": how long the results of tools are used. Of several that match, the shortest counts.
+// A Lifetime is one entry of "cache": how long the results of tools are used. Of several that match, the shortest
+// counts.
 type Lifetime struct {
 	Tool Pattern
 	Time time.Duration // 0 for "off", negative for "on": by the freshness of the tool

@@ -1,5 +1,14 @@
 package proxy
 
+// Over HTTP each request of the client has a response of its own, with the answer and what the server says about it. What
+// belongs to no request goes to the stream that the client opened by a GET, or else to any response that is
+// open, or waits. A response begins as JSON or, if there is no answer within a second, as a stream of events: after that
+// its status cannot be changed any more.
+//
+// Clients of revision 2026-07-28 have no sessions and share one here (each user one, with [Options.Access]), so two of
+// them may use the same ID. Their requests, progress tokens and subscriptions are therefore renamed on the way in, and
+// renamed back on the way out.
+
 import (
 	"cmp"
 	"context"
@@ -28,6 +37,7 @@ type httpSession struct {
 	requests int                // so far, of a shared one
 }
 
+// maxWaiting is how many messages are kept for a client that has nothing open. Later ones are left out.
 const maxWaiting = 100
 
 // A stream is the answer to one HTTP request.

@@ -102,6 +102,7 @@ func (p *Proxy) newFront() *front {
 	return f
 }
 
+// close takes no more sessions, and drains and ends those that are open.
 func (f *front) close() {
 	f.mu.Lock()
 	f.closed = true
@@ -183,6 +184,8 @@ func (f *front) ready(w http.ResponseWriter) {
 	}
 }
 
+// loopback reports whether a host, with or without a port, is this machine. A name that resolves to it is not enough,
+// except for localhost: a page from elsewhere could be led here by its own name.
 func loopback(hostport string) bool {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {
@@ -211,6 +214,7 @@ func (f *front) find(r *http.Request) *httpSession {
 	return h
 }
 
+// post takes the messages of one HTTP request to their session.
 func (f *front) post(w http.ResponseWriter, r *http.Request) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
 		http.Error(w, "the content type has to be application/json", http.StatusUnsupportedMediaType)
@@ -294,6 +298,7 @@ func (f *front) sessionOf(r *http.Request, m *message) (h *httpSession, status i
 	return h, 0, nil
 }
 
+// end ends a session, once.
 func (f *front) end(h *httpSession) {
 	f.mu.Lock()
 	there := f.sessions[h.key] == h

@@ -1,5 +1,14 @@
 package proxy
 
+// The tools of a session are listed when they are first wanted. Each server has one listing at a time, which all calls
+// wait for, and which goes on if they give up. The rules are about what a call may take for true:
+//
+//   - A list that a server has announced to be out of date (its tools are stale) is not used: the call waits for a
+//     listing that was asked for after the announcement. One that was asked for before may or may not have the change.
+//   - A call of a tool that is known waits for its own server only, and only if its list is stale.
+//   - With several servers, a list of tools waits [lateAfter] for each, and not at all for one that was late before.
+//   - A name that is unknown has the servers asked again, at most once a second: not every client is told of changes.
+
 import (
 	"context"
 	"errors"
@@ -88,6 +97,7 @@ func (t *tools) list(now *set, s *server, always bool, about string) *listing {
 	return l
 }
 
+// run asks a server for its tools and ends the listing.
 func (t *tools) run(now *set, s *server, l *listing, about string) {
 	t.mu.Lock()
 	l.begun = true

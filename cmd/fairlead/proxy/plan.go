@@ -1,5 +1,10 @@
 package proxy
 
+// A policy becomes a chain here. When the policy changes, the next call gets a new plan and a new set of tools; calls
+// under way, which may wait for a person, end in the chain in which they began. What must not begin anew with a
+// policy is not in a plan but in the [Proxy]: the cache, the calls in doubt, the sources of arguments and the record.
+// The policy's denials are asked for three times in a call (see [set.refusing]), so that one that is new ends it too.
+
 import (
 	"cmp"
 	"context"
@@ -45,6 +50,7 @@ const (
 	slowList = time.Minute
 )
 
+// newPlan returns the plan of a policy.
 func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	log := p.o.Logger
 	judge := preflight.New(preflight.Options{Rules: now.Arguments, Logger: log})
@@ -103,7 +109,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	return made
 }
 
-// would is what is done with the calls of a tool.
+// would returns what is done with the calls of a tool, in words.
 func (p *plan) would(tool *middleware.Tool) string {
 	words := strings.Split(p.will(p.policy.Raised(tool)), " · ")
 	if v, _ := p.policy.Decide(tool.Server, tool.Name(), tool.Safety()); v == policy.Allow && words[0] == "ask first" {
@@ -112,11 +118,12 @@ func (p *plan) would(tool *middleware.Tool) string {
 	return strings.Join(words, " · ")
 }
 
+// trusts reports whether the declarations of a server may lower a class.
 func (p *Proxy) trusts(now *policy.Policy, server string) bool {
 	return p.o.Trust || slices.Contains(now.Trust, server)
 }
 
-// newSet is an empty catalogue with the chain in front of it, for a caller.
+// newSet returns an empty catalog with the chain in front of it, for a caller.
 func (p *plan) newSet(caller access.Caller) (*set, error) {
 	o := p.proxy.o
 	c := catalog.New(catalog.Options{Timeout: slowList, Permission: p.permission, Lock: o.Lock, Logger: o.Logger})
@@ -162,9 +169,10 @@ func (s *set) covers(t *middleware.Tool) bool {
 	return ok
 }
 
+// scoped reports whether clients have less than everything.
 func (p *plan) scoped() bool { return p.proxy.o.Scopes != nil || p.policy.Scopes != nil }
 
-// permission is what a caller of a tool needs: by the policy, or by the tool's class.
+// permission returns what a caller of a tool needs: by the policy, or by the tool's class.
 func (p *plan) permission(t *middleware.Tool) string {
 	if needs := p.policy.Needs(t); needs != "" {
 		return needs
@@ -208,6 +216,7 @@ func (s *set) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTool
 	return s.gate(s.viewer).CallTool(ctx, call)
 }
 
+// gate refuses what [set.refusing] refuses.
 func (s *set) gate(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		if call.Tool != nil { // the guard returns the error

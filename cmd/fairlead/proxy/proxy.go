@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -21,89 +20,19 @@ import (
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cache"
-	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
 	"github.com/fairlead-go/fairlead/doubt"
 	"github.com/fairlead-go/fairlead/flow"
-	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
-	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/redact"
 )
 
-// A Server is behind the proxy: a URL, a command that speaks MCP on its standard streams, or a stream.
-type Server struct {
-	Name    string
-	URL     string
-	Header  map[string]string // of each request to the URL
-	Command []string
-	Env     []string // beside the proxy's own, "NAME=value"
-	Dir     string   // "" is the proxy's own
-	Stderr  *tail.Tail
-
-	// Open returns a new connection to a server in this process; nil means a URL or a command.
-	Open func() (io.ReadWriteCloser, error)
-	// RoundTripper sends the requests to the URL; nil means a pool of connections.
-	RoundTripper http.RoundTripper
-}
-
-// Options are the settings of [New].
-type Options struct {
-	// Servers are those behind the proxy, at least one.
-	Servers []Server
-	// Policy is what a person has decided, asked again for every call; nil decides nothing.
-	Policy func() *policy.Policy
-	// Confirm asks a person; nil denies what needs one.
-	Confirm hitl.Confirmer
-	// Waits returns where a person finds the question of a call that has ended, such as "on the approvals
-	// page", and "" for a call that waits until its question ends. Nil means that all wait.
-	Waits func(ctx context.Context) string
-	// Share changes the options of middlewares before they are made, for what replicas share; nil is none.
-	Share func(*cache.Options, *ratelimit.Options, *hitl.Options)
-	// Audit gets a record of each call; nil records nothing.
-	Audit audit.Sink
-	// Doubt keeps the calls that may have happened; nil means a ledger in memory.
-	Doubt *doubt.Ledger
-	// Telemetry measures calls; nil measures nothing.
-	Telemetry Telemetry
-	// Lock pins the tools' definitions; nil takes what is listed.
-	Lock *pins.Lock
-	// Trust lets the declarations of all servers lower a class; by default they only raise it.
-	Trust bool
-	// ReadOnly shows the Safe tools alone.
-	ReadOnly bool
-	// Annotate lists the tools with the hints that count here, and beside them what their servers declared;
-	// the default passes definitions on as they were written.
-	Annotate bool
-	// Observe sends each call once and as it came, without a question, and records what would have been done. What
-	// the policy denies stays denied.
-	Observe bool
-	// Scopes are what the clients may do; nil with the policy's unset means everything.
-	Scopes []catalog.Scope
-	// Access lets clients of other machines in; nil takes those of this machine alone.
-	Access *access.Access
-	// Page is the page of approvals, which Access serves below /approvals/; nil is none.
-	Page http.Handler
-	// Drain is how long calls that a server has may take to end once the proxy is to stop; 0 means none.
-	Drain time.Duration
-	// Stderr gets what the servers' processes write there; nil is os.Stderr.
-	Stderr io.Writer
-	// Logger gets the proxy's log; nil is silent.
-	Logger *slog.Logger
-}
-
-// A Telemetry measures calls, attempts, and waits for a person, as contrib/otel does.
-type Telemetry interface {
-	Call(next middleware.ToolCaller) middleware.ToolCaller
-	Attempt(next middleware.ToolCaller) middleware.ToolCaller
-	Confirmer(next hitl.Confirmer) hitl.Confirmer
-}
-
-// A Proxy is a chain in front of servers, for any number of clients.
+// A Proxy is a chain in front of servers, for any number of clients. A client with a session has processes
+// and connections of its own; cached results, rate limits and calls in doubt are shared by all. It is safe for
+// concurrent use.
 type Proxy struct {
 	o       Options
 	log     *slog.Logger
@@ -174,6 +103,7 @@ func New(o Options) (*Proxy, error) {
 	return p, nil
 }
 
+// plan returns the plan of the policy as it is now. It is made anew if the policy has changed.
 func (p *Proxy) plan() *plan {
 	now := p.o.Policy()
 	p.mu.Lock()
@@ -184,20 +114,9 @@ func (p *Proxy) plan() *plan {
 	return p.current
 }
 
-// newID is an ID of a request of ours, which nobody else can guess.
+// newID returns an ID for a request of ours, which no client or server can guess.
 func (p *Proxy) newID() json.RawMessage {
 	return json.RawMessage(`"fairlead-` + p.random + "-" + strconv.FormatInt(p.last.Add(1), 10) + `"`)
-}
-
-// open opens a link to the server.
-func (s Server) open(log *slog.Logger, to sink) (link, error) {
-	switch {
-	case s.URL != "":
-		return newRemote(s, log, to), nil
-	case s.Open != nil:
-		return openStream(s, log, to)
-	}
-	return startChild(s, log, to)
 }
 
 // ServeLines serves one client, one message a line, until its input ends or ctx is done. Then no call is
@@ -235,51 +154,5 @@ func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) err
 	}
 	gone()
 	s.close(errClientGone)
-	return err
-}
-
-// Relay connects a client, one message a line, with one server, and passes on every message as it is, until either ends
-// or ctx is done. Each is shown first, one at a time in its direction. The error is about the server.
-func Relay(ctx context.Context, s Server, in io.Reader, out, stderr io.Writer, log *slog.Logger, sent, received func([]byte)) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	s.Stderr = &tail.Tail{Out: stderr}
-	w := newLineWriter(out)
-	defer w.stop()
-	back := func(m *message) {
-		received(m.encode())
-		_ = w.send(context.WithoutCancel(ctx), m) // a client that has gone gets no answer
-	}
-	l, err := s.open(log, sink{
-		message: func(m *message, _ string) { back(m) },
-		failed:  func(id string, err error) { back((&message{ID: []byte(id)}).failTo(wireError(err))) },
-		ended: func(err error) {
-			stop(fmt.Errorf("the server %q ended before its client did: %w%s", s.Name, err, s.Stderr.LastWords()))
-		},
-	})
-	if err != nil {
-		return &UnreachableError{Server: s.Name, Err: err}
-	}
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		_ = eachMessage(in, func(m *message) {
-			sent(m.encode())
-			if err := l.send(ctx, m); err != nil && m.isRequest() {
-				back(m.failTo(wireError(err)))
-			}
-		}, func([]byte) { log.WarnContext(ctx, "the client wrote something that is no message; it was left out") })
-	}()
-	select {
-	case <-gone:
-	case <-ctx.Done():
-		if err = context.Cause(ctx); errors.Is(err, context.Canceled) {
-			err = nil
-		}
-	}
-	l.close() // after which the server has answered what it had
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
-	defer cancel()
-	w.finish(late)
 	return err
 }

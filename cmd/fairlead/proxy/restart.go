@@ -1,9 +1,12 @@
 package proxy
 
+// A server that goes away is started or connected to again: at once, and then after waits that grow up to half a minute.
+// Requests that it had are answered with an error, and are not repeated, since nobody knows whether they were executed.
+// Those that come while it is away wait and are sent once, to the server that is back (see [server.ready]). The
+// questions that it had asked the client are cancelled.
+
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -67,6 +70,7 @@ func (s *server) restart(why error) {
 	}
 }
 
+// handshakePatience is how long a restarted server may take to shake hands.
 const handshakePatience = time.Minute
 
 // revive opens a new link and shakes hands on it as the client once did.
@@ -99,34 +103,4 @@ func (s *server) back(l link) error {
 	s.mu.Unlock()
 	s.here("tools", "prompts", "resources")
 	return nil
-}
-
-// greet shakes hands with a restarted server, as the client did with the one before it.
-func (s *session) greet(ctx context.Context, one *server, l link) error {
-	if s.version.value() == "" { // the client's revision has no greeting
-		_, err := one.exchange(ctx, l, methodDiscover, withMember(nil, "_meta", s.meta.value()), "")
-		return err
-	}
-	answer, err := one.exchange(ctx, l, "initialize", s.hello.value(), "")
-	if err != nil {
-		return err
-	}
-	return s.welcome(ctx, one, l, answer.Result)
-}
-
-// welcome ends a handshake that the client is not part of.
-func (s *session) welcome(ctx context.Context, one *server, l link, result json.RawMessage) error {
-	now, level := textOf(result, "protocolVersion"), s.level.value()
-	switch agreed := one.version.value(); {
-	case agreed != "" && now != agreed:
-		return errors.New("it speaks another revision of the protocol now")
-	case agreed == "" && now < s.version.value():
-		return errors.New("it speaks an older revision of the protocol than the client does with the others")
-	}
-	one.version.Store(now)
-	if err := l.send(ctx, &message{Method: "notifications/initialized"}); err != nil || level == nil {
-		return err
-	}
-	_, err := one.exchange(ctx, l, methodSetLevel, level, "")
-	return err
 }

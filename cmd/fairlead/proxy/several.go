@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 
@@ -57,7 +55,8 @@ func ofEach[T any](servers []*server, ask func(*server) (T, error)) (results []T
 	return results, errs
 }
 
-// tellAll asks all servers and has nothing to say but whether one refused.
+// tellAll makes the request at all servers, and returns the first result or refusal. A server without the method, or
+// one that is away, does not count unless all are.
 func (s *session) tellAll(ctx context.Context, m *message) (json.RawMessage, error) {
 	if m.Method == methodSetLevel { // the client is notified when it is back
 		var cancel context.CancelFunc
@@ -78,89 +77,13 @@ func (s *session) tellAll(ctx context.Context, m *message) (json.RawMessage, err
 	return nil, errs[0]
 }
 
+// unknownMethod reports whether a server does not have the method that it was asked for.
 func unknownMethod(err error) bool {
 	reply, ok := errors.AsType[*jsonrpc.Error](err)
 	return ok && reply.Code == jsonrpc.CodeMethodNotFound
 }
 
-// greetAll shakes hands with all servers and introduces them as one.
-func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, error) {
-	results, err := s.greetings(ctx, m)
-	if err != nil {
-		return nil, err
-	}
-	merged, capabilities := make(map[string]any), make(map[string]any)
-	var instructions []string
-	version := ""
-	for i, raw := range results {
-		if raw == nil { // it may have tools, as soon as it is there
-			unite(capabilities, map[string]any{"tools": map[string]any{"listChanged": true}})
-			continue
-		}
-		var one map[string]any
-		if err := json.Unmarshal(raw, &one); err != nil {
-			return nil, err
-		}
-		if len(merged) == 0 {
-			maps.Copy(merged, one)
-		}
-		intersect(merged, one)
-		offers, _ := one["capabilities"].(map[string]any)
-		unite(capabilities, offers)
-		if text := textOf(raw, "instructions"); text != "" {
-			instructions = append(instructions, s.servers[i].Name+":\n"+text)
-		}
-		speaks := textOf(raw, "protocolVersion")
-		if version == "" || speaks < version {
-			version = speaks
-		}
-		s.servers[i].version.Store(speaks)
-	}
-	merged["capabilities"] = capabilities
-	merged["serverInfo"] = map[string]any{"name": "fairlead", "version": "0"}
-	if meta, ok := merged["_meta"].(map[string]any); ok && meta[mcp.MetaKeyServerInfo] != nil {
-		meta[mcp.MetaKeyServerInfo] = merged["serverInfo"]
-	}
-	if len(instructions) > 0 {
-		merged["instructions"] = strings.Join(instructions, "\n\n")
-	}
-	if m.Method == "initialize" {
-		merged["protocolVersion"] = version // the oldest: each of them speaks it
-		s.version.Store(version)
-		s.introduce()
-	}
-	raw, err := json.Marshal(merged)
-	if m.Method == methodDiscover && s.proxy.o.Confirm != nil {
-		raw = declared(raw)
-	}
-	return raw, err
-}
-
-// intersect keeps what all have of lists of texts, such as revisions, and the first of all else.
-func intersect(to, from map[string]any) {
-	for key, value := range to {
-		mine, ok := value.([]any)
-		theirs, _ := from[key].([]any)
-		if ok {
-			to[key] = slices.DeleteFunc(mine, func(v any) bool { return !slices.Contains(theirs, v) })
-		}
-	}
-}
-
-// unite puts into to what only from has.
-func unite(to, from map[string]any) {
-	for key, value := range from {
-		mine, isObject := to[key].(map[string]any)
-		theirs, _ := value.(map[string]any)
-		switch {
-		case isObject:
-			unite(mine, theirs)
-		case to[key] == nil || value == true:
-			to[key] = value
-		}
-	}
-}
-
+// mostPages is how many pages of a list are read, so that a server without an end cannot hold a client up.
 const mostPages = 1000
 
 // listAll puts together what all servers list.
@@ -215,6 +138,7 @@ func (s *server) listed(ctx context.Context, m *message, member string) (all []j
 	return all, nil
 }
 
+// prefixed returns the name of a server's tool or prompt at the client of several servers.
 func prefixed(server, name string) string {
 	return (&middleware.Tool{Server: server, Definition: &mcp.Tool{Name: name}}).ModelName()
 }
@@ -261,6 +185,7 @@ func (s *session) prompt(ctx context.Context, known string, m *message) (owned, 
 	return o.(owned), nil
 }
 
+// getPrompt asks the server of a prompt for it, by its name there.
 func (s *session) getPrompt(ctx context.Context, m *message) (json.RawMessage, error) {
 	o, err := s.prompt(ctx, textOf(m.Params, "name"), m)
 	if err != nil {
@@ -269,6 +194,7 @@ func (s *session) getPrompt(ctx context.Context, m *message) (json.RawMessage, e
 	return o.server.ask(ctx, m.with("name", o.name))
 }
 
+// complete asks the server of a prompt or a resource for completions of an argument.
 func (s *session) complete(ctx context.Context, m *message) (json.RawMessage, error) {
 	ref := members(m.Params)["ref"] // without one no server has it
 	if uri := textOf(ref, "uri"); uri != "" {

@@ -1,5 +1,13 @@
 package proxy
 
+// The extension io.modelcontextprotocol/tasks lets a request be answered by a task, whose outcome the client asks for
+// later. A call that waits for a person becomes one of ours if its client takes tasks: its request is answered, the call
+// goes on in the chain, and the client polls it with tasks/get. A server may answer a call by a task of its own. It is
+// passed on; the call is in doubt from then on, and is settled when the client learns the task's end from the server.
+//
+// The IDs of our tasks begin with taskPrefix. Tasks of one client cannot be asked for by another, since each session has
+// its own.
+
 import (
 	"context"
 	"crypto/rand"
@@ -73,11 +81,13 @@ func (s *session) detach(ctx context.Context, m *message, where string) {
 	s.reply(m.replyTo(created))
 }
 
+// becomes sets the status of a task. The session's mutex is held, as by result.
 func (t *task) becomes(status, message string) {
 	t.shown["status"], t.shown["statusMessage"], t.shown["lastUpdatedAt"] = status, message, time.Now().UTC().Format(time.RFC3339)
 	delete(t.shown, "inputRequests")
 }
 
+// result returns the task as a result of this type.
 func (t *task) result(kind string) json.RawMessage {
 	return withMember(encoded(t.shown), "resultType", kind)
 }
@@ -140,6 +150,7 @@ func (s *session) ended(u *underWay, m, res *message) bool {
 	return false
 }
 
+// forgetTask lets go of a task later.
 func (s *session) forgetTask(id string, after time.Duration) {
 	time.AfterFunc(after, func() {
 		s.mu.Lock()
@@ -183,6 +194,7 @@ func (s *session) aboutTask(m *message) bool {
 	return true
 }
 
+// ourTask answers a request about a task of ours.
 func (s *session) ourTask(m *message, t *task, verb string) *message {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -71,6 +71,7 @@ func (t *tools) close() {
 // askAgain is how often the servers are asked again because of an unknown name.
 const askAgain = time.Second
 
+// mayAskAgain reports whether the servers may be asked again now, and counts it.
 func (t *tools) mayAskAgain() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,6 +146,7 @@ func (s *session) definition(now *set, tool *middleware.Tool, written json.RawMe
 	return withMember(written, "name", tool.ModelName())
 }
 
+// ListTools lists a page of the server's tools, for the catalog, and keeps them as they were written.
 func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
 	answer, err := s.exchange(ctx, nil, methodListTools, s.session.withMeta(p), underWayIn(ctx).about)
 	if err != nil {
@@ -188,6 +190,7 @@ func (t *toolsOf) keep(list json.RawMessage, first bool) {
 	}
 }
 
+// schema returns the input schema of a tool as the server wrote it.
 func (t *toolsOf) schema(tool string) json.RawMessage {
 	t.mu.Lock()
 	defer t.mu.Unlock()

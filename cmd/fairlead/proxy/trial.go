@@ -1,5 +1,10 @@
 package proxy
 
+// A recorded call is tried in the chain of a policy as it would run, with a confirmer and an executor that only note
+// that they were reached. The tools of the record are not at hand: a tool is made for each class that its calls had, declared
+// so that it gets that class, and what a call had beyond its class (an argument from an untrusted source, a doubt) is
+// taken from its record, see [Trial.held].
+
 import (
 	"context"
 	"encoding/json"
@@ -29,8 +34,9 @@ const (
 	Refused             // it is neither made nor asked about
 )
 
-// A Trial runs recorded calls through the chain of a policy. Nothing is sent, and no person is asked. Anything that depends on
-// other calls is left out: limits, budget, cache, retries and remembered approvals of a store.
+// A Trial runs recorded calls through the chain of a policy. Nothing is sent, and no person is asked. Anything that
+// depends on other calls is left out: limits, budget, cache, retries and remembered approvals of a store. It is not safe
+// for concurrent use.
 type Trial struct {
 	policy *policy.Policy
 	sets   map[annotation.Safety]*set // a tool can have calls of several classes
@@ -88,7 +94,7 @@ func NewTrial(p *policy.Policy, calls []audit.Record) (*Trial, error) {
 	return t, nil
 }
 
-// class is the recorded class of a call. It is Unknown if it followed from a rule over arguments, unless the policy
+// class returns the recorded class of a call. It is Unknown if it followed from a rule over arguments, unless the policy
 // has one too, and the arguments to apply it to are not recorded.
 func (t *Trial) class(r audit.Record) (class annotation.Safety) {
 	ruled := slices.ContainsFunc(r.Decisions, func(d audit.Decision) bool { return d.Stage == "preflight" && d.What == "rule" })
@@ -98,7 +104,7 @@ func (t *Trial) class(r audit.Record) (class annotation.Safety) {
 	return class
 }
 
-// recorded is a tool that declares a class. That of an Unknown one may follow from its name instead, see Try.
+// recorded returns a tool that declares a class. That of an Unknown one may follow from its name instead, see Try.
 func recorded(name string, class annotation.Safety) *mcp.Tool {
 	tool := &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}
 	a, known := map[annotation.Safety]annotation.Annotations{

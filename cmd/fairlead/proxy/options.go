@@ -1,0 +1,102 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
+	"github.com/fairlead-go/fairlead/doubt"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/ratelimit"
+)
+
+// A Server is behind the proxy: a URL, a command that speaks MCP on its standard streams, or a stream of this process.
+// One of URL, Command and Open is set.
+type Server struct {
+	Name    string            // in the policy, the record, and with several servers before the names of tools
+	URL     string            // of streamable HTTP
+	Header  map[string]string // of each request to the URL
+	Command []string          // with its arguments
+	Env     []string          // beside the proxy's own, "NAME=value"
+	Dir     string            // "" is the proxy's own
+	Stderr  *tail.Tail        // set by [New], for errors
+
+	// Open returns a new connection to a server in this process; nil means a URL or a command.
+	Open func() (io.ReadWriteCloser, error)
+	// RoundTripper sends the requests to the URL; nil means a pool of connections.
+	RoundTripper http.RoundTripper
+}
+
+// open opens a link to the server.
+func (s Server) open(log *slog.Logger, to sink) (link, error) {
+	switch {
+	case s.URL != "":
+		return newRemote(s, log, to), nil
+	case s.Open != nil:
+		return openStream(s, log, to)
+	}
+	return startChild(s, log, to)
+}
+
+// Options are the settings of [New].
+type Options struct {
+	// Servers are those behind the proxy, at least one.
+	Servers []Server
+	// Policy is what a person has decided, asked again for every call; nil decides nothing.
+	Policy func() *policy.Policy
+	// Confirm asks a person; nil denies what needs one.
+	Confirm hitl.Confirmer
+	// Waits returns where a person finds the question of a call that has ended, such as "on the approvals
+	// page", and "" for a call that waits until its question ends. Nil means that all wait.
+	Waits func(ctx context.Context) string
+	// Share changes the options of middlewares before they are made, for what replicas share; nil is none.
+	Share func(*cache.Options, *ratelimit.Options, *hitl.Options)
+	// Audit gets a record of each call; nil records nothing.
+	Audit audit.Sink
+	// Doubt keeps the calls that may have happened; nil means a ledger in memory.
+	Doubt *doubt.Ledger
+	// Telemetry measures calls; nil measures nothing.
+	Telemetry Telemetry
+	// Lock pins the tools' definitions; nil takes what is listed.
+	Lock *pins.Lock
+	// Trust lets the declarations of all servers lower a class; by default they only raise it.
+	Trust bool
+	// ReadOnly shows the Safe tools alone.
+	ReadOnly bool
+	// Annotate lists the tools with the hints that count here, and beside them what their servers declared;
+	// the default passes definitions on as they were written.
+	Annotate bool
+	// Observe sends each call once and as it came, without a question, and records what would have been done. What
+	// the policy denies stays denied.
+	Observe bool
+	// Scopes are what the clients may do; nil with the policy's unset means everything.
+	Scopes []catalog.Scope
+	// Access lets clients of other machines in; nil takes those of this machine alone.
+	Access *access.Access
+	// Page is the page of approvals, which Access serves below /approvals/; nil is none.
+	Page http.Handler
+	// Drain is how long calls that a server has may take to end once the proxy is to stop; 0 means none.
+	Drain time.Duration
+	// Stderr gets what the servers' processes write there; nil is os.Stderr.
+	Stderr io.Writer
+	// Logger gets the proxy's log; nil is silent.
+	Logger *slog.Logger
+}
+
+// A Telemetry measures calls, attempts, and waits for a person, as contrib/otel does. Its methods return what measures
+// what they are given, and are safe for concurrent use.
+type Telemetry interface {
+	Call(next middleware.ToolCaller) middleware.ToolCaller
+	Attempt(next middleware.ToolCaller) middleware.ToolCaller
+	Confirmer(next hitl.Confirmer) hitl.Confirmer
+}
