@@ -24,7 +24,8 @@ import (
 //
 // The file only grows, and is read whole when it is opened; rotate it by starting a new one.
 // Several processes may write to it: each record is appended under a lock, after those of the
-// others. Write returns an error after the file or its head was removed or replaced.
+// others. Write returns an error after the file or its head was removed or replaced. A File is safe for concurrent
+// use; it is made by [OpenFile] and closed by [File.Close].
 type File struct {
 	log         *logfile.File
 	in          *os.File // the same, to read what others append
@@ -40,6 +41,7 @@ type File struct {
 	chain *replay
 }
 
+// A disk is what a File writes a head through.
 type disk interface {
 	logfile.Disk
 	io.WriterAt
@@ -80,6 +82,9 @@ func (f *File) Interrupted() []Record { return slices.Clone(f.interrupted) }
 // that has the file open. They are for the ledger of package doubt.
 func (f *File) InDoubt() []Record { return slices.Clone(f.inDoubt) }
 
+// Write appends an [Intent] or an [End], and returns once it is with the operating system, or on the disk if it is
+// durable. It waits for other writers for at most 10 seconds. After an error that leaves the file in doubt, such as a
+// failed sync, every later call fails; open the file again.
 func (f *File) Write(_ context.Context, r Record) error {
 	if r.Kind != Intent && r.Kind != End {
 		return fmt.Errorf("audit: a sink does not accept records of kind %q", r.Kind)

@@ -67,6 +67,7 @@ func (p *passage) record(kind Kind, call *middleware.Call, tool *middleware.Tool
 	return r
 }
 
+// A recorder is [Trail.Record] in a chain.
 type recorder struct {
 	next  middleware.ToolCaller
 	trail *Trail
@@ -125,6 +126,7 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 	_ = p.final.write(p.trail.brief()) // the trail has logged and counted it
 }
 
+// An intender is [Trail.Intent] in a chain.
 type intender struct {
 	next  middleware.ToolCaller
 	trail *Trail

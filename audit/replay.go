@@ -25,6 +25,7 @@ type line struct {
 	Found *found `json:"found,omitempty"` // of a recovered record
 }
 
+// found is the damage that a writer found, in the record that repairs it.
 type found struct {
 	Bytes      int64  `json:"bytes"`                // right before this line, that are not a record
 	SHA256     string `json:"sha256,omitempty"`     // of these
@@ -40,6 +41,7 @@ func hashOf(line []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// A callID names a call in a file.
 type callID struct {
 	run string
 	n   int64

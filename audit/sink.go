@@ -21,6 +21,7 @@ type Sink interface {
 // A SinkFunc is a function that keeps records.
 type SinkFunc func(ctx context.Context, r Record) error
 
+// Write calls f.
 func (f SinkFunc) Write(ctx context.Context, r Record) error { return f(ctx, r) }
 
 const (

@@ -106,6 +106,8 @@ func New(o Options) middleware.Middleware {
 	}
 }
 
+// A cacher decides for each call whether it is a read to answer, a write to announce, or neither. The results are in
+// its store, which several cachers may share.
 type cacher struct {
 	Options
 

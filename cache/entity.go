@@ -15,6 +15,7 @@ import (
 // maxNames is how many entities one call may name before it counts as one that names none.
 const maxNames = 256
 
+// A naming has the members that name what calls are about, by "server/tool".
 type naming map[string][]string
 
 func newNaming(given map[string][]string) naming {

@@ -52,6 +52,7 @@ type question struct {
 	_ [72]byte // fills 256 bytes: two cores that count hits share no cache line
 }
 
+// An answer is a result that holds as long as the version is as.
 type answer struct {
 	res         *mcp.CallToolResult
 	at, expires time.Duration // by the store's clock

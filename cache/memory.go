@@ -63,6 +63,7 @@ func (m *Memory) end(w Write) (alone bool) {
 	return alone
 }
 
+// Look is that of [Remote]. The caller that is to lead has 30 seconds; then another one leads.
 func (m *Memory) Look(ctx context.Context, q Question) (Found, error) {
 	if ctx.Err() != nil {
 		return Found{}, context.Cause(ctx)
@@ -91,6 +92,7 @@ func versionOf(ticket string) versions.Version {
 	return versions.Version(n)
 }
 
+// Keep is that of [Remote].
 func (m *Memory) Keep(ctx context.Context, q Question, ticket string, value []byte, ttl time.Duration) error {
 	m.Drop(ctx, q, ticket)
 	since, now := versionOf(ticket), time.Now()
@@ -104,6 +106,7 @@ func (m *Memory) Keep(ctx context.Context, q Question, ticket string, value []by
 	return nil
 }
 
+// Drop is that of [Remote].
 func (m *Memory) Drop(_ context.Context, q Question, ticket string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,6 +115,7 @@ func (m *Memory) Drop(_ context.Context, q Question, ticket string) {
 	}
 }
 
+// Begin is that of [Remote]. A write that is not ended counts for 10 minutes.
 func (m *Memory) Begin(_ context.Context, w Write) error {
 	now := time.Now()
 	if lease := now.Add(writeLease); w.Until.IsZero() || lease.Before(w.Until) {
@@ -125,6 +129,7 @@ func (m *Memory) Begin(_ context.Context, w Write) error {
 	return nil
 }
 
+// End is that of [Remote].
 func (m *Memory) End(_ context.Context, w Write) (ticket string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -34,7 +34,8 @@ type LedgerOptions struct {
 	Logger *slog.Logger
 }
 
-// A Ledger keeps the calls in doubt. It is safe for concurrent use.
+// A Ledger keeps the calls in doubt, in memory. It is safe for concurrent use. The zero value is not ready; use
+// [NewLedger].
 type Ledger struct {
 	max      int
 	lifetime time.Duration

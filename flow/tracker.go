@@ -22,7 +22,8 @@ type Limits struct {
 }
 
 // A Tracker holds the texts of each session, by source. The texts are kept in clear, in memory only, until they
-// are the oldest beyond a limit or the session ends. It is safe for concurrent use.
+// are the oldest beyond a limit or the session ends. It is safe for concurrent use. The zero value is not ready; use
+// [NewTracker].
 type Tracker struct {
 	limits Limits
 

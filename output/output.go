@@ -158,6 +158,7 @@ func (c *caller) present(ctx context.Context, call middleware.Call, page *page, 
 	return out, err
 }
 
+// A promise is an output schema as it was read, or why it cannot be used.
 type promise struct {
 	contract *schema.Contract
 	err      error

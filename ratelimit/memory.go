@@ -41,6 +41,7 @@ func newMemory(since time.Time) *Memory {
 // now reads the monotonic clock alone, which takes half as long as time.Now.
 func (m *Memory) now() time.Time { return m.born.Add(time.Since(m.born)) }
 
+// Take is that of [Shared]. It never blocks, and its only error is that of a context that is done.
 func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
 	wait, stands, err := m.enter(ctx, w)
 	if wait > 0 && !stands {
@@ -125,6 +126,7 @@ func (m *Memory) take(scope string, buckets []Bucket, w place, longest time.Dura
 	return wait, true
 }
 
+// Leave is that of [Shared].
 func (m *Memory) Leave(_ context.Context, w Waiter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -52,7 +52,8 @@ func keep(among []*member, ok func(*member) bool) []*member {
 	return slices.DeleteFunc(slices.Clone(among), func(m *member) bool { return !ok(m) })
 }
 
-// A Pool is the replicas of one server, with their health. It is safe for concurrent use.
+// A Pool is the replicas of one server, with their health. It is safe for concurrent use. The zero value is not ready;
+// use [NewPool].
 type Pool struct {
 	server   string
 	strategy Strategy

@@ -62,6 +62,7 @@ func list(ctx context.Context, session *mcp.ClientSession) ([]*mcp.Tool, error) 
 	return tools, nil
 }
 
+// missing reports the names in the options that the server does not list.
 func missing(tools []*mcp.Tool, o Options) []string {
 	var faults []string
 	look := func(option string, names iter.Seq[string]) {
@@ -76,6 +77,7 @@ func missing(tools []*mcp.Tool, o Options) []string {
 	return faults
 }
 
+// check returns the faults of one tool, and why a part of it was not tried.
 func check(ctx context.Context, session *mcp.ClientSession, tool *mcp.Tool, o Options) (faults []string, skipped string) {
 	declared, err := annotation.FromTool(tool)
 	if err != nil {
@@ -97,6 +99,7 @@ func check(ctx context.Context, session *mcp.ClientSession, tool *mcp.Tool, o Op
 	return append(faults, behaviour...), skipped
 }
 
+// meant reports how a declaration differs from what the author meant.
 func meant(name string, declared annotation.Annotations, want map[string]annotation.Annotations) string {
 	if want == nil {
 		for _, preset := range []annotation.Annotations{annotation.ReadOnly(), annotation.Write(), annotation.Update(), annotation.Destructive()} {
@@ -113,6 +116,7 @@ func meant(name string, declared annotation.Annotations, want map[string]annotat
 	return differ(declared, wanted)
 }
 
+// differ reports the first hint that is set in want and declared otherwise.
 func differ(declared, want annotation.Annotations) string {
 	for _, hint := range []struct {
 		field     annotation.Field
@@ -159,6 +163,7 @@ func behaves(ctx context.Context, session *mcp.ClientSession, name string, decla
 	return faults, ""
 }
 
+// call calls a tool and returns why that did not work.
 func call(ctx context.Context, session *mcp.ClientSession, name string, arguments json.RawMessage) string {
 	res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: arguments})
 	switch {

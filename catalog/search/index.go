@@ -18,6 +18,7 @@ import (
 type Lister interface{ List() []*middleware.Tool }
 
 // An Index finds tools in a list, by words that it reads again when the list changes. It is safe for concurrent use.
+// The zero value is not ready; use [New].
 type Index struct {
 	in      Lister
 	mu      sync.Mutex

@@ -23,6 +23,7 @@ func Classified(ctx context.Context, named *middleware.Tool) (*middleware.Tool, 
 	return tool, ok && tool.Server == named.Server && tool.Definition == named.Definition && tool.Digest == named.Digest
 }
 
+// A limit reports whether a caller may use a tool.
 type limit func(*middleware.Tool) bool
 
 // WithLimit returns a context for a caller that may use only the tools that sees returns

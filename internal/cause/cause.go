@@ -32,6 +32,8 @@ func Bare(ctx context.Context, err error) error {
 	return err
 }
 
+// An ended error is err, with which a call ended, behind the cause of its context's end. errors.Is finds both, and
+// errors.As finds only what is in err, since the facts of the cause are about another call.
 type ended struct{ why, err error }
 
 func (e *ended) Error() string {
@@ -46,6 +48,7 @@ func (e *ended) Is(target error) bool { return errors.Is(e.why, target) || error
 // As finds the target in the error's tree without the cause.
 func (e *ended) As(target any) bool { return e.find(e.err, target) }
 
+// find is errors.As on err without the cause, which err may wrap as well.
 func (e *ended) find(err error, target any) bool {
 	if err == nil || same(err, e.why) {
 		return false

@@ -17,6 +17,7 @@ import (
 // A Page is one answer to tools/list as the server wrote it. It is safe for concurrent use.
 type Page struct{ taken atomic.Pointer[answer] }
 
+// An answer is what a page keeps of what the server wrote.
 type answer struct {
 	ttl         time.Duration
 	annotations map[string]json.RawMessage
@@ -180,6 +181,7 @@ func read(raw json.RawMessage) (name string, annotations json.RawMessage, err er
 	return name, seen["annotations"], nil
 }
 
+// A kind is a type that the SDK reads a member as.
 type kind struct {
 	reads func(json.RawMessage) bool
 	what  string

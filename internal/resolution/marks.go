@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 )
 
+// Marked reports whether results of a method may have what [Mark] copies.
 func Marked(method string) bool {
 	return method == "initialize" || method == "server/discover" || method == "tools/list"
 }

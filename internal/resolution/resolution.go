@@ -33,6 +33,7 @@ const (
 	Extends        // tools/resolve of the extension
 )
 
+// Method returns the method of the form.
 func (f Form) Method() string {
 	if f == Annotates {
 		return MethodAnnotations

@@ -83,6 +83,7 @@ func (d *document) shape(schemas []any) *Shape {
 	return s
 }
 
+// Known reports whether all schemas that apply could be followed.
 func (s *Shape) Known() bool { return s == nil || s.known }
 
 // Any reports whether one of the schemas that apply is as is reports.

@@ -31,6 +31,7 @@ type Scope struct {
 // A Set is the scopes of one caller. It never changes; the zero value covers nothing.
 type Set struct{ patterns []pattern }
 
+// A pattern is a scope that was read.
 type pattern struct {
 	resource, action string
 	ceiling          int
