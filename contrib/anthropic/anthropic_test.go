@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -164,46 +163,6 @@ func TestModelReadsStructuredContent(t *testing.T) {
 	picture := told["b"].Content
 	if len(picture) != 2 || picture[1].Type != "image" || picture[1].Source.Data != base64.StdEncoding.EncodeToString([]byte(batchtest.Picture)) {
 		t.Errorf("the picture is %+v", picture)
-	}
-}
-
-// The runner makes the calls of a turn at once; the chain makes them in their order,
-// under the ids of the model.
-func TestCallsOfATurnKeepTheirOrderAndTheirIDs(t *testing.T) {
-	t.Parallel()
-	for range 20 {
-		desk := batchtest.New(t)
-		var first, second []call
-		for i := range 6 {
-			first = append(first, call{fmt.Sprint("a", i), "notes__create_note", fmt.Sprintf(`{"id":"%d"}`, i/2)})
-			second = append(second, call{fmt.Sprint("b", i), "notes__create_note", fmt.Sprintf(`{"id":"%d"}`, i)})
-		}
-		talk(t, desk, first, second)
-		var ids []string
-		for _, c := range desk.Calls() {
-			ids = append(ids, c.ID)
-		}
-		if got, want := strings.Join(ids, " "), "a0 a1 a2 a3 a4 a5 b0 b1 b2 b3 b4 b5"; got != want {
-			t.Fatalf("executed %s, want %s", got, want)
-		}
-	}
-}
-
-// A call that the runner does not make is not made: of an unknown tool, or from before a fallback.
-func TestOnlyCallsOfTheRunnerAreMade(t *testing.T) {
-	t.Parallel()
-	desk := batchtest.New(t)
-	told := talk(t, desk, []call{
-		{"gone", "notes__create_note", `{"id":"1"}`}, {"", "fallback", ""},
-		{"a", "notes__fly", `{}`}, {"b", "notes__create_note", `{"id":"1"}`}, {"c", "notes__get_note", `[]`},
-	})
-	if calls := desk.Calls(); len(calls) != 1 || calls[0].ID != "b" {
-		t.Errorf("executed %v", calls)
-	}
-	for id, want := range map[string]string{"a": "not found", "c": "are refused"} {
-		if r := told[id]; !r.IsError || !strings.Contains(r.text(), want) {
-			t.Errorf("%s: the model reads %+v", id, r)
-		}
 	}
 }
 

@@ -3,13 +3,8 @@ package redis
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
-	"maps"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/cache"
@@ -102,6 +97,7 @@ func (m remote) writeKeys(w cache.Write) []string {
 	return keys
 }
 
+// nonce returns the random part of a new token.
 func nonce() string {
 	var b [nonceSize * 3 / 4]byte
 	_, _ = rand.Read(b[:])
@@ -292,138 +288,4 @@ func (m remote) End(ctx context.Context, w cache.Write) (ticket string, err erro
 func (m remote) ending(w cache.Write) (keys []string, args []any) {
 	pairs, tokens := m.writeKeys(w), m.keys(cache.Question{Server: w.Server, Names: w.Names})[2:]
 	return append(pairs, tokens...), []any{w.ID, nonce(), tokenLife.Milliseconds(), len(pairs)}
-}
-
-// Owed holds the ends of writes that could not be sent to Redis.
-type owed struct {
-	mu     sync.Mutex
-	writes map[string]map[string]cache.Write // by server and ID
-}
-
-func (o *owed) add(w cache.Write) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	of := o.writes[w.Server]
-	if of == nil {
-		of = make(map[string]cache.Write)
-		o.writes[w.Server] = of
-	}
-	if len(of) >= mostOwed { // one for all of its server
-		w = cache.Write{ID: "all of " + w.Server, Server: w.Server}
-	}
-	of[w.ID] = w
-}
-
-func (o *owed) paid(w cache.Write) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.writes[w.Server], w.ID)
-	if len(o.writes[w.Server]) == 0 {
-		delete(o.writes, w.Server)
-	}
-}
-
-func (o *owed) has(server string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.writes[server]) > 0
-}
-
-func (o *owed) all() (all []cache.Write) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, of := range o.writes {
-		all = slices.AppendSeq(all, maps.Values(of))
-	}
-	return all
-}
-
-// payOwed sends the owed ends to Redis. It returns an error if Redis does not answer.
-func (s *Store) payOwed(ctx context.Context) error {
-	return together(ctx, s, s.owed.all(), func(pipe goredis.Pipeliner, w cache.Write) *goredis.Cmd {
-		keys, args := remote{s}.ending(w)
-		return end.Eval(ctx, pipe, keys, args...)
-	}, s.owed.paid)
-}
-
-// atOnce is the number of scripts in one round trip.
-const atOnce = 256
-
-// together runs a script for each of things and calls did for those that succeeded. It is quick,
-// since heartbeats wait for it. It returns an error if Redis does not answer.
-func together[T any](ctx context.Context, s *Store, things []T, run func(goredis.Pipeliner, T) *goredis.Cmd, did func(T)) error {
-	for some := range slices.Chunk(things, atOnce) {
-		within, cancel := context.WithTimeout(ctx, s.timeout)
-		pipe, said := s.client.Pipeline(), make([]*goredis.Cmd, len(some))
-		for i, thing := range some {
-			said[i] = run(pipe, thing)
-		}
-		_, err := pipe.Exec(within)
-		cancel()
-		for i, thing := range some {
-			if said[i].Err() == nil {
-				did(thing)
-			}
-		}
-		if !isAnswer(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-// Leads holds the flights that this process leads.
-type leads struct {
-	tickets sync.Map  // by the flight's key
-	next    time.Time // of their renewal; only watch uses it
-}
-
-// renewLeads renews the leads of this process when that is due, and drops those that it cannot renew.
-func (s *Store) renewLeads(ctx context.Context) {
-	now := time.Now()
-	if now.Before(s.leads.next) {
-		return
-	}
-	s.leads.next = now.Add(renewEvery)
-	var flights []string
-	for flight := range s.leads.tickets.Range {
-		flights = append(flights, flight.(string))
-	}
-	_ = together(ctx, s, flights, func(pipe goredis.Pipeliner, flight string) *goredis.Cmd {
-		ticket, _ := s.leads.tickets.Load(flight)
-		return renew.Eval(ctx, pipe, []string{flight}, ticket, flightLease.Milliseconds())
-	}, func(string) {})
-}
-
-// Hits holds recent hits, each with its plain read, ready to be sent.
-type hits struct {
-	slots [4096]atomic.Pointer[hit]
-}
-
-type hit struct {
-	q       cache.Question
-	place   string
-	command []any // MGET of the value and its tokens
-}
-
-func (h *hits) slot(id [sha256.Size]byte) *atomic.Pointer[hit] {
-	return &h.slots[(int(id[0])<<8|int(id[1]))%len(h.slots)]
-}
-
-// of returns the recent hit of a question, nil if there is not one.
-func (h *hits) of(q cache.Question) *hit {
-	known := h.slot(q.ID).Load()
-	if known == nil || known.q.ID != q.ID || known.q.Server != q.Server || !slices.Equal(known.q.Names, q.Names) {
-		return nil
-	}
-	return known
-}
-
-func (h *hits) add(q cache.Question, keys []string) {
-	command := []any{"mget", keys[0]}
-	for _, token := range keys[2:] {
-		command = append(command, token)
-	}
-	q.Names = slices.Clone(q.Names)
-	h.slot(q.ID).Store(&hit{q, keys[0], command})
 }

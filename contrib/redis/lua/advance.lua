@@ -1,3 +1,6 @@
+-- Takes a step of an approval. KEYS: as for add. ARGV: the state to take, milliseconds that an approval lasts,
+-- milliseconds that it is kept after that, the remembered approval's ID or '', and perhaps the only state to leave.
+-- Returns 'taken', or the state that the approval stays in ('' for none).
 -- What stands in a yes of before a restart may have been used since.
 local steps = {
   pending = {approved = 1, denied = 1, void = 1},

@@ -1,3 +1,5 @@
+-- Ends a write. KEYS: as for begin, and then the tokens of what the write has returned. ARGV: the write's ID, the rest of
+-- a new token, milliseconds that a token lasts, how many of KEYS are of the first kind.
 -- Returns a ticket if no other write began or ended since this one began: each changes the
 -- first token. While one is in flight, its token in the ticket is not alive.
 local now, run = millis(), run()

@@ -1,3 +1,7 @@
+-- Looks for a value. KEYS: the value, its flight, the tokens of all that it is about. ARGV: the rest of a new token,
+-- milliseconds that a flight lasts without a renewal, milliseconds that a token lasts.
+-- Returns nothing while a write is in flight; else a ticket, which is made of the tokens, and with it the value if there
+-- is one for these tokens, or 'busy' if another replica leads; with the ticket alone the caller leads.
 local v = redis.call('MGET', unpack(KEYS))
 local run = run()
 local busy = false

@@ -1,1 +1,2 @@
+-- A heartbeat: returns which run of Redis has taken it.
 return run()

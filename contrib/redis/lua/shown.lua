@@ -1,3 +1,5 @@
+-- Returns of each question its state, its text and the milliseconds that are left. KEYS: for each the question and its
+-- mark of attendance. ARGV: milliseconds that a question is kept after its time.
 -- A question is shown until its time is over by the key that keeps it, which outlives the question for ARGV[1].
 local all = {}
 for i = 1, #KEYS, 2 do

@@ -1,3 +1,11 @@
+-- Takes a token of each bucket, or of none. KEYS: for each bucket its tokens, its queue, and when each waiter last asked.
+-- ARGV: the waiter's ID, microseconds that it may wait, how many may wait, microseconds after which a silent waiter is
+-- dropped, microseconds for which a bucket is closed after a return of Redis, microseconds since that return, and for
+-- each bucket its tokens per microsecond and its burst.
+-- Returns 0 for a token, the microseconds to wait before the next request, more than may be waited for a refusal, and -1
+-- while a bucket is closed.
+--
+-- The queue has each waiter's place. Whoever has n others before it needs n + 1 tokens to pass.
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local id, longest, most, lease, shut = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])

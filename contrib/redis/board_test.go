@@ -10,40 +10,6 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 )
 
-// A revoked approval does not come back with an earlier snapshot, nor with a copy that lacks the
-// revocation.
-func TestRevokedApprovalStaysRevoked(t *testing.T) {
-	t.Parallel()
-	e := redistest.New(t)
-	s := open(t, e.URL(), redis.Options{Key: key, Timeout: patient}).Approvals()
-	y := approvals.Standing{
-		ID: "Y", Scope: "ann", Server: "bank", Tool: "pay", Definition: "d", Class: "dangerous", Arguments: "{}",
-		Until: time.Now().Add(time.Hour),
-	}
-	must(t, s.Remember(t.Context(), y))
-	if got, err := s.Remembered(t.Context(), "ann", "bank", "pay"); err != nil || len(got) != 1 {
-		t.Fatalf("got %v, %v", got, err)
-	}
-	must(t, raw(t, e).Save(t.Context()).Err())
-	must(t, s.Forget(t.Context(), "ann", "Y"))
-	e.Kill()
-	must(t, e.Start())
-	if raw(t, e).DBSize(t.Context()).Val() == 0 {
-		t.Fatal("nothing was put back")
-	}
-	eventually(t, "it does not answer", func() bool {
-		got, err := s.Remembered(t.Context(), "ann", "bank", "pay")
-		if len(got) > 0 {
-			t.Fatalf("it is back: %v", got)
-		}
-		return err == nil
-	})
-	must(t, s.Remember(t.Context(), y))
-	if got, err := s.Remembered(t.Context(), "ann", "bank", "pay"); err != nil || len(got) != 1 {
-		t.Errorf("asked again: got %v, %v", got, err)
-	}
-}
-
 // A replica with another key does not take the others' questions down.
 func TestQuestionsOfAnotherHostStay(t *testing.T) {
 	t.Parallel()

@@ -1,9 +1,7 @@
 package redis_test
 
 import (
-	"bufio"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -11,39 +9,6 @@ import (
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 )
-
-// answers is a server that answers each command with the func's result, and not at all for "".
-func answers(t *testing.T, answer func(command string) string) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			t.Cleanup(func() { _ = conn.Close() })
-			go func() {
-				for lines := bufio.NewScanner(conn); lines.Scan(); {
-					line := strings.ToUpper(lines.Text())
-					if line == "" || strings.ContainsAny(line[:1], "*$") {
-						continue
-					}
-					if text := answer(line); text != "" {
-						fmt.Fprint(conn, text)
-					}
-				}
-			}()
-		}
-	}()
-	return "redis://" + listener.Addr().String()
-}
-
-func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
 // An unusable server is a clear error at the start, without the password.
 func TestOpenExplainsItsError(t *testing.T) {
@@ -99,41 +64,5 @@ func TestOpenExplainsItsError(t *testing.T) {
 				t.Errorf("it took %v", took)
 			}
 		})
-	}
-}
-
-func TestOpenRefusesMeaninglessOptions(t *testing.T) {
-	t.Parallel()
-	for name, o := range map[string]redis.Options{
-		"a short key": {Key: []byte("short")}, "a negative timeout": {Timeout: -1}, "a negative size": {MaxValue: -1}, "braces": {Prefix: "a{b}"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			defer func() {
-				if got := fmt.Sprint(recover()); !strings.HasPrefix(got, "redis: Options.") {
-					t.Errorf("got panic %q", got)
-				}
-			}()
-			_, _ = redis.Open(t.Context(), "redis://127.0.0.1:1", o)
-		})
-	}
-}
-
-// Contents are stored only where the host allows it.
-func TestContentsNeedTheHostsWord(t *testing.T) {
-	t.Parallel()
-	s := open(t, redistest.New(t).URL(), redis.Options{})
-	for name, f := range map[string]func(){"the cache": func() { s.Cache() }, "the board": func() { s.Board() }} {
-		func() {
-			defer func() {
-				if got := fmt.Sprint(recover()); !strings.Contains(got, name) || !strings.Contains(got, "Options.Plain") {
-					t.Errorf("got panic %q", got)
-				}
-			}()
-			f()
-		}()
-	}
-	if s.Limiter() == nil || s.Approvals() == nil {
-		t.Error("limits and approvals need none")
 	}
 }
