@@ -66,7 +66,7 @@ type File struct {
 	Sessions int `json:"sessions"`
 }
 
-// An Access decides who may use the proxy. Make one with [Open].
+// An Access decides who may use the proxy. Make one with [Open]. It is safe for concurrent use.
 type Access struct {
 	File
 

@@ -160,6 +160,7 @@ func inferByServer(tools []listedTool) []annotation.Annotations {
 	return all
 }
 
+// toolName is MCP's rule for the name of a tool.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
 // readTool reads one line. Only a line without a name is at fault; a member of the wrong type is left

@@ -26,6 +26,7 @@ code, so that changes are reviewed. 'inspect', 'proxy' and 'call' use it with --
 	}, lockDiffCommand(), lockAcceptCommand())
 }
 
+// lockFlags are the flags of the commands that compare servers with a lock file.
 type lockFlags struct {
 	serverFlags
 

@@ -7,6 +7,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
+// oneTool is the name of one tool of one server, by MCP's rule.
 var oneTool = regexp.MustCompile(`^[^/]+/[A-Za-z0-9_.-]{1,128}$`)
 
 // arguments reads for each tool a rule over its arguments, or a list of rules: the strictest counts.

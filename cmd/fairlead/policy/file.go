@@ -58,7 +58,8 @@ type Live struct {
 	failures int // how often a changed file could not be used
 }
 
-// A look is the text of the file, or why it could not be read. Its time and size would miss edits.
+// A look is the text of the file, or why it could not be read. To compare its time and size would cost less, and would
+// miss an edit that keeps both: of the same size within a tick of the file system's clock, or one that sets the time.
 type look struct{ text, fault string }
 
 // OpenLive reads a file for the first time; then it has to be in order.

@@ -38,6 +38,7 @@ func (p Pattern) Matches(server, tool string) bool {
 	return match(p.Server, server) && match(flat(p.Tool), flat(tool))
 }
 
+// match reports whether a name is the pattern or matches it.
 func match(pattern, name string) bool {
 	if pattern == name {
 		return true
@@ -51,6 +52,7 @@ func (p Pattern) Exact() bool {
 	return strings.Contains(p.written, "/") && !strings.ContainsAny(p.written, `*?[\`)
 }
 
+// namesServer reports whether the pattern is about one server.
 func (p Pattern) namesServer() bool { return !strings.ContainsAny(p.Server, `*?[\`) }
 
 // covers reports whether it is certain that p names every tool that q does.

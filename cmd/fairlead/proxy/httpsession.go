@@ -292,6 +292,7 @@ func (s *stream) status(m *message) int {
 	return http.StatusOK
 }
 
+// end has later messages of a request that is over left out.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -219,6 +219,7 @@ func (m *message) err() error {
 	return e
 }
 
+// quoted returns a string as JSON.
 func quoted(s string) json.RawMessage {
 	text, _ := json.Marshal(s) //nolint:errchkjson // a string always can be
 	return text
@@ -238,6 +239,7 @@ func (s *shared[T]) value() T {
 	return v
 }
 
+// methodCancelled is the method by which either side cancels a request of its own.
 const methodCancelled = "notifications/cancelled"
 
 // cancellation returns the notification that a request is not waited for any more.

@@ -136,6 +136,7 @@ func (s *session) cancelled(m *message) {
 	s.route(m)
 }
 
+// A cancelledError ends a call that its client has cancelled.
 type cancelledError struct{ reason string }
 
 func (e *cancelledError) Error() string {

@@ -47,6 +47,7 @@ type server struct {
 	subscriptions subscriptions
 }
 
+// newServer returns a server without a link. Restarts wait half a second at first, and half a minute at most.
 func newServer(s Server, session *session) *server {
 	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(500*time.Millisecond), backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
@@ -162,6 +163,7 @@ func (s *server) relay(ctx context.Context, m *message) {
 	}
 }
 
+// receive takes a message of the server.
 func (s *server) receive(m *message, about string) {
 	if m.Method != "" {
 		s.session.fromServer(s, m, about)
@@ -172,6 +174,7 @@ func (s *server) receive(m *message, about string) {
 	}
 }
 
+// failed ends a request that gets no answer.
 func (s *server) failed(id string, err error) {
 	r := s.requests.take(id)
 	if r == nil || r.answer != nil {
@@ -184,6 +187,7 @@ func (s *server) failed(id string, err error) {
 	}
 }
 
+// close ends the link for good.
 func (s *server) close() {
 	s.mu.Lock()
 	s.closed = true

@@ -76,6 +76,7 @@ var (
 	errStopping   = errors.New("proxy: it is stopping")
 )
 
+// newSession begins a session and opens a link to each server. An error is an [UnreachableError].
 func (p *Proxy) newSession(scope string, caller access.Caller, out func(m *message, about string)) (*session, error) {
 	s := &session{
 		proxy: p, scope: scope, caller: caller, out: out,
@@ -147,6 +148,7 @@ func (s *session) send(u *underWay) error {
 	return nil
 }
 
+// reply sends a response to the client.
 func (s *session) reply(m *message) { s.out(m, m.id()) }
 
 // giveUp answers a request of the client with an error.
@@ -228,16 +230,19 @@ func (s *session) note(m *message) {
 	}
 }
 
+// forgetToken ends the use of a request's progress token, unless another request has taken it over.
 func (s *session) forgetToken(m *message) {
 	if token := m.meta["progressToken"]; token != nil {
 		s.tokens.CompareAndDelete(string(token), m.id())
 	}
 }
 
+// metaOf returns the members of _meta, nil if there are none.
 func metaOf(params json.RawMessage) map[string]json.RawMessage {
 	return members(members(params)["_meta"])
 }
 
+// route passes a message of the client to the server that it is for.
 func (s *session) route(m *message) {
 	if len(s.servers) == 1 {
 		s.servers[0].relay(s.ctx, m)

@@ -63,6 +63,7 @@ func because(t Tool) string {
 	return "MCP's default for what nobody said"
 }
 
+// will returns what the chain does with a tool, on one line.
 func will(t Tool) string { return strings.Join(t.Will, " · ") }
 
 // subject names what a finding is about. It may hold what a server wrote.

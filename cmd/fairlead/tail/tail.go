@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/safetext"
 )
 
+// most is how many bytes are kept.
 const most = 2000
 
 // A Tail keeps the end of what was written to it. It is safe for concurrent use.
@@ -24,6 +25,7 @@ type Tail struct {
 	line []byte // that has not ended
 }
 
+// Write keeps the end of p and passes whole lines on. An error is that of Out.
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,6 +50,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// longest is the most bytes of a line; a longer one is passed on in parts.
 const longest = 16 << 10
 
 // colors are the sequences that change how a terminal shows letters.
