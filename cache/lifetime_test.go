@@ -2,6 +2,8 @@ package cache_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -174,6 +176,105 @@ func TestRecordHasTheAge(t *testing.T) {
 			if got.Age != 12*time.Second || len(got.Decisions) != 1 || got.Decisions[0] != want[0] {
 				t.Errorf("got %v, %v; want %v", got.Age, got.Decisions, want)
 			}
+		})
+	}
+}
+
+func TestNeverRemembered(t *testing.T) {
+	t.Parallel()
+	answers := func(res *mcp.CallToolResult, err error) func(testing.TB) (*mcp.CallToolResult, error) {
+		return func(testing.TB) (*mcp.CallToolResult, error) { return res, err }
+	}
+	wire := func(raw string) func(testing.TB) (*mcp.CallToolResult, error) {
+		return func(tb testing.TB) (*mcp.CallToolResult, error) { tb.Helper(); return fromWire(tb, raw), nil }
+	}
+	ok := answers(text("ok"), nil)
+	plain := func(tool *middleware.Tool) middleware.Call { return middleware.Call{Tool: tool} }
+	for _, tt := range []struct {
+		name   string
+		answer func(testing.TB) (*mcp.CallToolResult, error)
+		call   func(*middleware.Tool) middleware.Call
+		kept   bool
+	}{
+		{"a result, to compare", ok, plain, true},
+		{"structured content alone", wire(`{"content":[],"structuredContent":{"a":1}}`), plain, true},
+		{"an error", answers(nil, errors.New("lost")), plain, false},
+		{"an error beside a result", answers(text("x"), errors.New("lost")), plain, false},
+		{"B107: isError", wire(`{"content":[{"type":"text","text":"no such file"}],"isError":true}`), plain, false},
+		{"B115: input_required", wire(`{"content":[{"type":"text","text":"x"}],"resultType":"input_required"}`), plain, false},
+		{"B115: input requests", answers(&mcp.CallToolResult{Content: text("x").Content, InputRequests: mcp.InputRequestMap{"a": nil}}, nil), plain, false},
+		{"B115: a request state", wire(`{"content":[{"type":"text","text":"x"}],"requestState":"s"}`), plain, false},
+		{"an empty result", answers(new(mcp.CallToolResult), nil), plain, false},
+		{"B113: neither result nor error", answers(nil, nil), plain, false},
+		{"the second leg of an exchange", ok, func(t *middleware.Tool) middleware.Call {
+			return middleware.Call{Tool: t, Input: &middleware.Input{State: "s"}}
+		}, false},
+		{"B069: arguments that are large", ok, func(t *middleware.Tool) middleware.Call {
+			return middleware.Call{Tool: t, Arguments: json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)}
+		}, false},
+		{"a definition without a digest", ok, func(t *middleware.Tool) middleware.Call {
+			bare := *t
+			bare.Digest = middleware.Digest{}
+			return middleware.Call{Tool: &bare}
+		}, false},
+	} {
+		for _, on := range []*middleware.Tool{reader(t), tool(t, "set", annotation.Update())} {
+			t.Run(tt.name+", "+on.Name(), func(t *testing.T) {
+				t.Parallel()
+				e := &executor{do: func(context.Context, int, middleware.Call) (*mcp.CallToolResult, error) { return tt.answer(t) }}
+				c := cache.New(cache.Options{Idempotent: true})(e)
+				for range 2 {
+					_, _ = c.CallTool(t.Context(), tt.call(on))
+				}
+				want := 2
+				if tt.kept {
+					want = 1
+				}
+				e.want(t, want, "after two calls")
+			})
+		}
+	}
+}
+
+func TestLifetimesOfResults(t *testing.T) {
+	t.Parallel()
+	of := func(f annotation.Freshness) annotation.Annotations {
+		a := annotation.ReadOnly()
+		a.Freshness = f
+		return a
+	}
+	for _, tt := range []struct {
+		name   string
+		ttl    time.Duration
+		a      annotation.Annotations
+		source annotation.Source
+		want   time.Duration
+	}{
+		{"B301: stable, by default 5 minutes", 0, of(annotation.Stable), annotation.Inferred, 5 * time.Minute},
+		{"stable, as the host declares", time.Hour, of(annotation.Stable), annotation.Declared, time.Hour},
+		{"shared", 0, of(annotation.Shared), annotation.Inferred, 30 * time.Second},
+		{"shared, under a longer time", time.Hour, of(annotation.Shared), annotation.Host, 30 * time.Second},
+		{"shared, under a shorter time", 10 * time.Second, of(annotation.Shared), annotation.Declared, 10 * time.Second},
+		{"an idempotent write", 0, annotation.Update(), annotation.Host, 30 * time.Second},
+		{"an idempotent write under a shorter time", 10 * time.Second, annotation.Update(), annotation.Host, 10 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				e := &executor{do: func(_ context.Context, n int, _ middleware.Call) (*mcp.CallToolResult, error) {
+					time.Sleep(time.Minute) // the time runs from the answer
+					return text(fmt.Sprint(n)), nil
+				}}
+				c := cache.New(cache.Options{TTL: tt.ttl, Idempotent: true})(e)
+				its := middleware.Call{Tool: toolOf(t, "files", mcp.Tool{Name: "tool"}, tt.a, tt.source)}
+				call(t, c, its)
+				time.Sleep(tt.want - 1)
+				call(t, c, its)
+				e.want(t, 1, "just before the end")
+				time.Sleep(1)
+				call(t, c, its)
+				e.want(t, 2, "at the end")
+			})
 		})
 	}
 }

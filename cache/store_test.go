@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -234,4 +235,189 @@ func TestBytesCountWhereverTheyStand(t *testing.T) {
 			t.Errorf("%s: a MiB is kept in half of one, as %d bytes", name, got.Bytes)
 		}
 	}
+}
+
+func TestEntriesAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name          string
+		entries, want int
+	}{{"B139: 0 means 1,000", 0, 1000}, {"3", 3, 3}, {"1", 1, 1}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			read := reader(t)
+			e := new(executor)
+			c := cache.New(cache.Options{Entries: tt.entries})(e)
+			for n := range tt.want {
+				call(t, c, numbered(read, n))
+			}
+			for n := range tt.want {
+				call(t, c, numbered(read, n))
+			}
+			e.want(t, tt.want, "as many as fit")
+			call(t, c, numbered(read, -1))
+			e.want(t, tt.want+1, "one more")
+			for n := 1; n < tt.want; n++ {
+				call(t, c, numbered(read, n))
+			}
+			e.want(t, tt.want+1, "those that were asked for last")
+			call(t, c, numbered(read, 0))
+			e.want(t, tt.want+2, "the one that was asked for longest ago")
+		})
+	}
+}
+
+func TestBytesAreBounded(t *testing.T) {
+	t.Parallel()
+	t.Run("the longest ago go first", func(t *testing.T) {
+		t.Parallel()
+		read := reader(t)
+		e := &executor{do: func(context.Context, int, middleware.Call) (*mcp.CallToolResult, error) {
+			return text(strings.Repeat("x", 10_000)), nil
+		}}
+		c := cache.New(cache.Options{Bytes: 33_000})(e) // three results and their headers
+		for n := range 3 {
+			call(t, c, numbered(read, n))
+		}
+		for n := range 3 {
+			call(t, c, numbered(read, n))
+		}
+		e.want(t, 3, "three fit")
+		call(t, c, numbered(read, 3))
+		for _, n := range []int{1, 2, 3} {
+			call(t, c, numbered(read, n))
+		}
+		e.want(t, 4, "the last three")
+		call(t, c, numbered(read, 0))
+		e.want(t, 5, "the first")
+	})
+	t.Run("what is forgotten is counted out", func(t *testing.T) {
+		t.Parallel()
+		read, write := reader(t), writer(t)
+		e := &executor{do: func(context.Context, int, middleware.Call) (*mcp.CallToolResult, error) {
+			return text(strings.Repeat("x", 10_000)), nil
+		}}
+		c := cache.New(cache.Options{Bytes: 22_000})(e)
+		for range 50 { // entries that are replaced, found stale or pushed out
+			call(t, c, numbered(read, 0))
+			call(t, c, numbered(read, 1))
+			call(t, c, middleware.Call{Tool: write})
+		}
+		call(t, c, numbered(read, 0))
+		call(t, c, numbered(read, 1))
+		before := e.count()
+		call(t, c, numbered(read, 0))
+		call(t, c, numbered(read, 1))
+		e.want(t, before, "both still fit")
+	})
+	t.Run("what is replaced is counted out", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			read := reader(t)
+			e := &executor{do: func(context.Context, int, middleware.Call) (*mcp.CallToolResult, error) {
+				time.Sleep(time.Second)
+				return text(strings.Repeat("x", 10_000)), nil
+			}}
+			c := cache.New(cache.Options{Bytes: 22_000})(e)
+			for n := range 10 { // two flights each, since the second caller has more time
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				first, second := start(ctx, c, numbered(read, n)), start(context.Background(), c, numbered(read, n))
+				<-first.done
+				<-second.done
+			}
+			call(t, c, numbered(read, 9))
+			call(t, c, numbered(read, 8))
+			e.want(t, 20, "the last two still fit")
+		})
+	})
+	t.Run("B147: 1 byte", func(t *testing.T) {
+		t.Parallel()
+		read := reader(t)
+		e := &executor{do: func(context.Context, int, middleware.Call) (*mcp.CallToolResult, error) {
+			return text(strings.Repeat("x", 10_000)), nil
+		}}
+		c := cache.New(cache.Options{Bytes: 1})(e)
+		for range 3 {
+			call(t, c, numbered(read, 0))
+		}
+		e.want(t, 3, "nothing is kept")
+	})
+	t.Run("a result that is too large pushes nothing out", func(t *testing.T) {
+		t.Parallel()
+		read := reader(t)
+		e := &executor{do: func(_ context.Context, n int, _ middleware.Call) (*mcp.CallToolResult, error) {
+			return text(strings.Repeat("x", 1+9_999*(n/2))), nil
+		}}
+		c := cache.New(cache.Options{Bytes: 5_000})(e)
+		call(t, c, numbered(read, 0))
+		call(t, c, numbered(read, 1))
+		call(t, c, numbered(read, 0))
+		e.want(t, 2, "the small one")
+	})
+}
+
+// Every place for text or data in a result counts.
+func TestBytesAreMeasuredEverywhere(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 10_000)
+	data := []byte(long)
+	content := func(c mcp.Content) *mcp.CallToolResult { return &mcp.CallToolResult{Content: []mcp.Content{c}} }
+	for _, tt := range []struct {
+		name string
+		res  *mcp.CallToolResult
+		kept bool
+	}{
+		{"short, to compare", text("x"), true},
+		{"text", text(long), false},
+		{"image", content(&mcp.ImageContent{Data: data}), false},
+		{"audio", content(&mcp.AudioContent{Data: data}), false},
+		{"resource text", content(&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{Text: long}}), false},
+		{"resource data", content(&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{Blob: data}}), false},
+		{"resource meta", content(&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{Meta: mcp.Meta{"a": long}}}), false},
+		{"link description", content(&mcp.ResourceLink{Description: long}), false},
+		{"link URI", content(&mcp.ResourceLink{URI: long}), false},
+		{"link icon", content(&mcp.ResourceLink{Icons: []mcp.Icon{{Source: long}}}), false},
+		{"text meta", content(&mcp.TextContent{Meta: mcp.Meta{"a": long}}), false},
+		{"tool use", content(&mcp.ToolUseContent{Input: map[string]any{"a": long}}), false},
+		{"tool result", content(&mcp.ToolResultContent{Content: text(long).Content}), false},
+		{"meta", &mcp.CallToolResult{Content: text("x").Content, Meta: mcp.Meta{"a": []any{long}}}, false},
+		{"meta key", &mcp.CallToolResult{Content: text("x").Content, Meta: mcp.Meta{long: 1}}, false},
+		{"structured", &mcp.CallToolResult{StructuredContent: map[string]any{"a": []any{long}}}, false},
+		{"structured, raw", &mcp.CallToolResult{StructuredContent: json.RawMessage(`"` + long + `"`)}, false},
+		{"structured, a type of the host's own", &mcp.CallToolResult{StructuredContent: struct{ A string }{long}}, false},
+		{"structured, many numbers", &mcp.CallToolResult{StructuredContent: make([]any, 1000)}, false},
+		{"many empty contents", &mcp.CallToolResult{Content: make([]mcp.Content, 100)}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := &executor{do: func(context.Context, int, middleware.Call) (*mcp.CallToolResult, error) { return tt.res, nil }}
+			c := cache.New(cache.Options{Bytes: 5_000})(e)
+			call(t, c, middleware.Call{Tool: reader(t)})
+			call(t, c, middleware.Call{Tool: reader(t)})
+			want := 2
+			if tt.kept {
+				want = 1
+			}
+			e.want(t, want, "after two calls")
+		})
+	}
+}
+
+// A middleware has one store, however often it is applied: a write through one chain ends
+// what was read through another.
+func TestStoreIsThatOfTheMiddleware(t *testing.T) {
+	t.Parallel()
+	m := cache.New(cache.Options{})
+	left, right := new(executor), new(executor)
+	its, write := middleware.Call{Tool: reader(t)}, middleware.Call{Tool: tool(t, "write", annotation.Write())}
+	call(t, m(left), its)
+	call(t, m(right), its)
+	right.want(t, 0, "read through the other")
+	call(t, m(right), write)
+	call(t, m(left), its)
+	left.want(t, 2, "after a write through the other")
+	other := new(executor)
+	call(t, cache.New(cache.Options{})(other), its)
+	other.want(t, 1, "of another middleware")
 }

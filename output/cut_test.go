@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -177,5 +179,41 @@ func TestPartsShareTheLimit(t *testing.T) {
 	res := show(t, output.Options{}, read, answering(&mcp.CallToolResult{Content: many}))
 	if n := len(res.Content); n < 1000 || n > 2000 || !strings.HasPrefix(said(res), "[The answer was too long: parts left out: ") {
 		t.Errorf("%d contents, and %s", n, said(res))
+	}
+}
+
+// A cut result is marked: in meta.truncated, in _meta and in words, with how to go on.
+func TestCutAnswerIsMarked(t *testing.T) {
+	t.Parallel()
+	var calls int
+	executor, listed := lister(t, rows(300, 1300), &calls)
+	paging := output.Paging{Rows: "/data", Next: "/meta/cursor", Cursor: "cursor"}
+	caller := chain.New(output.New(output.Options{Paging: map[string]output.Paging{"crm/list_customers": paging}})).Then(executor)
+	res := ask(t, caller, middleware.Call{Tool: listed})
+	page := fits(t, res)
+	if !page.Meta.Truncated {
+		t.Error("meta.truncated is not set")
+	}
+	about, _ := res.Meta[output.MetaKey].(mcp.Meta)
+	next, _ := about["next"].(map[string]any)
+	if about["truncated"] != true || about["shown"] != len(page.Data) || about["of"] != 300 || next["cursor"] != *page.Meta.Cursor {
+		t.Errorf("_meta says %v", about)
+	}
+	all := texts(res)
+	want := fmt.Sprintf("[The answer was too long: %d of 300 items are shown. For the rest, call crm__list_customers again with the same arguments and \"cursor\": %q.]",
+		len(page.Data), *page.Meta.Cursor)
+	if got := all[len(all)-1]; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+
+	without := ask(t, chain.New(output.New(output.Options{})).Then(executor), middleware.Call{Tool: listed})
+	page = fits(t, without)
+	all = texts(without)
+	want = fmt.Sprintf("[The answer was too long: %d of 300 items are shown. The rest cannot be had in this way; ask for less at a time if the tool allows it.]", len(page.Data))
+	if got := all[len(all)-1]; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if page.Meta.HasNextPage || page.Meta.Cursor != nil {
+		t.Errorf("a page of a tool with unknown paging got a cursor: %+v", page.Meta)
 	}
 }

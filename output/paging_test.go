@@ -1,106 +1,293 @@
-package output
+package output_test
 
 import (
+	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"maps"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/jsontree"
-	"github.com/fairlead-go/fairlead/internal/trim"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func decode(t *testing.T, text string) any {
+const pageSchema = `{
+	"type": "object",
+	"properties": {
+		"data": {"type": "array", "items": {
+			"type": "object",
+			"properties": {"id": {"type": "integer"}, "name": {"type": "string"}, "notes": {"type": "string"}},
+			"required": ["id", "name", "notes"], "additionalProperties": false
+		}},
+		"meta": {
+			"type": "object",
+			"properties": {"cursor": {"type": ["string", "null"]}, "offset": {"type": "integer"}, "hasNextPage": {"type": "boolean"}, "truncated": {"type": "boolean"}},
+			"required": ["hasNextPage"], "additionalProperties": false
+		}
+	},
+	"required": ["data", "meta"], "additionalProperties": false
+}`
+
+type pageMeta struct {
+	Cursor      *string `json:"cursor,omitempty"`
+	Offset      *int    `json:"offset,omitempty"`
+	HasNextPage bool    `json:"hasNextPage"`
+	Truncated   bool    `json:"truncated,omitempty"`
+}
+
+type listPage struct {
+	Data []row    `json:"data"`
+	Meta pageMeta `json:"meta"`
+}
+
+// A lister is a server with one tool that lists all its rows, 300 a page, from an
+// opaque cursor or from an offset.
+func lister(t *testing.T, all []row, calls *int) (*catalog.Catalog, *middleware.Tool) {
 	t.Helper()
-	v, err := jsontree.Decode([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-// A cursor of ours asks for the tool's own page again, and leaves out of it what was
-// seen.
-func TestCursorComesBack(t *testing.T) {
-	t.Parallel()
-	p := newPager("s/t", Paging{Rows: "/rows", Next: "/next", More: "/more", Cursor: "cursor"})
-	_, first, err := p.begin(middleware.Call{Arguments: json.RawMessage(`{"cursor":"theirs","q":1}`)})
-	if err != nil || first.skips() {
-		t.Fatalf("%v, %v", first, err)
-	}
-	ours, _ := first.after(2).(string)
-	inner, second, err := p.begin(middleware.Call{Arguments: json.RawMessage(fmt.Sprintf(`{"cursor":%q,"q":1}`, ours))})
-	if err != nil || string(inner.Arguments) != `{"cursor":"theirs","q":1}` || !second.skips() {
-		t.Fatalf("sent %s, %v", inner.Arguments, err)
-	}
-	rest := second.leaveOut(decode(t, `{"rows":[1,2,3,4]}`))
-	if got := jsontree.Encode(rest); got != `{"rows":[3,4]}` {
-		t.Errorf("got %s", got)
-	}
-	inner, third, err := p.begin(middleware.Call{Arguments: json.RawMessage(fmt.Sprintf(`{"cursor":%q}`, second.after(1)))})
-	if err != nil || string(inner.Arguments) != `{"cursor":"theirs"}` {
-		t.Fatalf("sent %s, %v", inner.Arguments, err)
-	}
-	if got := jsontree.Encode(third.leaveOut(decode(t, `{"rows":[1,2,3,4]}`))); got != `{"rows":[4]}` {
-		t.Errorf("of a page that was cut twice: got %s", got)
-	}
-}
-
-// The paging text is not cut, has space for the longest one, and is true in the end.
-func TestReserve(t *testing.T) {
-	t.Parallel()
-	p := newPager("s/t", Paging{Rows: "", Next: "/next", More: "/more", Cursor: "cursor"})
-	_, page, err := p.begin(middleware.Call{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	long := strings.Repeat("long", 100)
-	for _, tt := range []struct{ text, on, end string }{
-		{`{"more":false,"next":null}`, `{"more":true,"next":"n"}`, `{"more":false,"next":null}`},
-		{`{}`, `{"next":"n"}`, `{}`},
-		{`{"more":true,"next":"` + long + `"}`, `{"more":true,"next":"n"}`, `{"more":true,"next":"` + long + `"}`},
-	} {
-		for next, want := range map[any]string{"n": tt.on, nil: tt.end} {
-			v := decode(t, tt.text)
-			restore := page.reserve(v, 9)
-			held, _ := v.(map[string]any)["next"].(trim.Whole)
-			if least, _ := page.after(9).(string); len(held) < len(least) || strings.Contains(tt.text, long) && len(held) < len(long) {
-				t.Errorf("%.40s: %d bytes are reserved", tt.text, len(held))
-			}
-			if restore(v, next); jsontree.Encode(v) != want {
-				t.Errorf("%.40s and %v: got %.80s, want %.80s", tt.text, next, jsontree.Encode(v), want)
-			}
+	const size = 300
+	server := mcptest.New()
+	def := mcptest.Tool("list_customers", "Lists customers.")
+	def.OutputSchema = json.RawMessage(pageSchema)
+	def.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
+	mcptest.Add(server, def, func(_ context.Context, raw json.RawMessage) (*mcp.CallToolResult, error) {
+		*calls++
+		var in struct {
+			Cursor string
+			Offset int
 		}
-	}
-}
-
-func TestGoesOnOnlyForReads(t *testing.T) {
-	t.Parallel()
-	for _, places := range []Paging{{Cursor: "cursor"}, {Offset: "offset"}} {
-		_, page, err := newPager("s/t", places).begin(middleware.Call{})
-		if err != nil {
-			t.Fatal(err)
+		if err := json.Unmarshal(raw, &in); err != nil {
+			return nil, err
 		}
-		for want, a := range map[bool]annotation.Annotations{true: annotation.ReadOnly(), false: annotation.Write()} {
-			tool, err := middleware.NewTool("s", &mcp.Tool{Name: "a", InputSchema: json.RawMessage(`{"type":"object"}`)}, a)
+		from := in.Offset
+		if in.Cursor != "" {
+			at, err := base64.StdEncoding.DecodeString(in.Cursor)
 			if err != nil {
-				t.Fatal(err)
+				return nil, err
 			}
-			if got := page.goesOn(tool); got != (want || places.Offset != "") {
-				t.Errorf("%+v of a %s tool: got %v", places, tool.Safety(), got)
+			if from, err = strconv.Atoi(string(at)); err != nil {
+				return nil, err
 			}
 		}
+		end := min(from+size, len(all))
+		page := listPage{Data: all[from:end], Meta: pageMeta{Offset: new(end), HasNextPage: end < len(all)}}
+		if end < len(all) {
+			page.Meta.Cursor = new(base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(end))))
+		}
+		text, err := json.Marshal(page)
+		if err != nil {
+			return nil, err
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{content(string(text))}, StructuredContent: json.RawMessage(text)}, nil
+	})
+	cat := catalog.New(catalog.Options{})
+	cat.Trust("crm")
+	if err := cat.Add(mcptest.Context(t), "crm", mcptest.Connect(t, server, nil)); err != nil {
+		t.Fatal(err)
+	}
+	found, ok := cat.Lookup("crm", "list_customers")
+	if !ok {
+		t.Fatalf("the tool was not listed: %v", cat.Findings())
+	}
+	return cat, found
+}
+
+// fits checks one answer against all that is promised of it, and returns its page.
+func fits(t *testing.T, res *mcp.CallToolResult) listPage {
+	t.Helper()
+	if res.IsError {
+		t.Fatalf("an error: %s", said(res))
+	}
+	if n := characters(res); n > limit {
+		t.Errorf("the texts have %d characters, more than %d", n, limit)
+	}
+	raw := encoded(t, res.StructuredContent)
+	if n := utf8.RuneCountInString(raw); n > limit {
+		t.Errorf("the structured content has %d characters, more than %d", n, limit)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal([]byte(pageSchema), &schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := texts(res)[0]
+	for what, text := range map[string]string{"the text": first, "the structured content": raw} {
+		if err := resolved.Validate(decoded[any](t, text)); err != nil {
+			t.Errorf("%s breaks the schema: %v", what, err)
+		}
+	}
+	page := decoded[listPage](t, first)
+	if got, want := encoded(t, decoded[listPage](t, raw)), encoded(t, page); got != want {
+		t.Errorf("text and structured content differ:\n %.300s\n %.300s", got, want)
+	}
+	return page
+}
+
+// A list of 300 rows and 400 KB: every page that the model sees fits, and reading on
+// from its cursor loses no row.
+func TestReadingOnLosesNoRow(t *testing.T) {
+	t.Parallel()
+	const key = "crm/list_customers"
+	for _, tt := range []struct {
+		name   string
+		rows   []row
+		paging output.Paging
+	}{
+		{"300 rows of 400 KB, a cursor", rows(300, 1300), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
+		{"300 rows of 400 KB, an offset", rows(300, 1300), output.Paging{Rows: "/data", Next: "/meta/offset", More: "/meta/hasNextPage", Offset: "offset"}},
+		{"700 rows, three pages of the tool", rows(700, 300), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
+		{"700 rows by an offset", rows(700, 300), output.Paging{Rows: "/data", Next: "/meta/offset", More: "/meta/hasNextPage", Offset: "offset"}},
+		{"one row of 400 KB", rows(1, 400_000), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
+		{"one row of 400 KB among small ones", append(rows(5, 100), rows(8, 400_000)[5:]...), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
+		{"rows that all fit", rows(10, 100), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var calls int
+			executor, listed := lister(t, tt.rows, &calls)
+			caller := chain.Standard{
+				Output: output.New(output.Options{
+					Paging: map[string]output.Paging{key: tt.paging},
+					Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+				}),
+				Cache: cache.New(cache.Options{}),
+			}.Then(executor)
+			var got []row
+			arguments := `{}`
+			pages := 0
+			for {
+				page := fits(t, ask(t, caller, middleware.Call{ID: "1", Tool: listed, Arguments: json.RawMessage(arguments)}))
+				got = append(got, page.Data...)
+				if pages++; pages > 1000 {
+					t.Fatal("no end")
+				}
+				if !page.Meta.HasNextPage {
+					break
+				}
+				switch {
+				case tt.paging.Offset != "":
+					arguments = fmt.Sprintf(`{"offset":%d}`, *page.Meta.Offset)
+				case page.Meta.Cursor == nil:
+					t.Fatal("there is more, and no cursor")
+				default:
+					arguments = fmt.Sprintf(`{"cursor":%q}`, *page.Meta.Cursor)
+				}
+			}
+			if len(got) != len(tt.rows) {
+				t.Fatalf("got %d rows in %d pages, want %d", len(got), pages, len(tt.rows))
+			}
+			for i, r := range got {
+				if r.ID != tt.rows[i].ID {
+					t.Fatalf("row %d is %d", i, r.ID)
+				}
+				if len(tt.rows[i].Notes) < limit/4 && r.Notes != tt.rows[i].Notes {
+					t.Fatalf("row %d was cut though it fits", i)
+				}
+			}
+			t.Logf("%d rows in %d pages; the server was asked %d times", len(got), pages, calls)
+		})
 	}
 }
 
-func TestNothingIsKnownOfThePages(t *testing.T) {
+// Where all rows are shown and something else was cut, the tool's own cursor stays,
+// or none.
+func TestCursorOfTheToolStaysWhereNoRowIsCut(t *testing.T) {
 	t.Parallel()
-	var p *pager
-	_, page, err := p.begin(middleware.Call{})
-	if rows, ok := page.list([]any{1}); err != nil || page != nil || page.skips() || page.goesOn(nil) || rows != nil || ok {
-		t.Errorf("got %v, %v", page, err)
+	read := listing(t, "", annotation.ReadOnly())
+	opts := output.Options{Paging: map[string]output.Paging{"crm/list": {Rows: "/data", Next: "/next", More: "/more", Cursor: "cursor"}}}
+	for _, tt := range []struct {
+		name string
+		rest map[string]any
+	}{
+		{"a cursor", map[string]any{"next": strings.Repeat("opaque", 50), "more": true}},
+		{"the end", map[string]any{"next": nil, "more": false}},
+		{"nothing", map[string]any{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			answer := maps.Clone(tt.rest)
+			answer["data"], answer["notes"] = rows(5, 100), strings.Repeat("n", 90_000)
+			got := decoded[map[string]any](t, texts(show(t, opts, read, answering(structured(t, answer))))[0])
+			delete(got, "meta")
+			if n := len(got["data"].([]any)); n != 5 || len(got["notes"].(string)) > limit {
+				t.Errorf("%d rows, and notes of %d bytes", n, len(got["notes"].(string)))
+			}
+			delete(got, "data")
+			delete(got, "notes")
+			if !reflect.DeepEqual(got, tt.rest) {
+				t.Errorf("got %v, want %v", got, tt.rest)
+			}
+		})
+	}
+}
+
+// A cursor of ours is for a tool that only reads, and a changed one is distinguished from one of
+// the tool's.
+func TestCursorIsOnlyForReads(t *testing.T) {
+	t.Parallel()
+	paging := map[string]output.Paging{"crm/list": {Rows: "/data", Next: "/next", Cursor: "cursor"}}
+	answer := structured(t, map[string]any{"data": rows(300, 400), "next": "t"})
+	for _, tt := range []struct {
+		name string
+		a    annotation.Annotations
+		want bool
+	}{
+		{"safe", annotation.ReadOnly(), true},
+		{"moderate", annotation.Write(), false},
+		{"idempotent", annotation.Update(), false},
+		{"dangerous", annotation.Destructive(), false},
+		{"unknown", annotation.Annotations{}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			res := show(t, output.Options{Paging: paging}, listing(t, "", tt.a), answering(answer))
+			got := decoded[struct{ Next string }](t, texts(res)[0])
+			if ours := got.Next != "t"; ours != tt.want {
+				t.Errorf("the next cursor is %q", got.Next)
+			}
+		})
+	}
+	var sent []string
+	executor := middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		sent = append(sent, string(call.Arguments))
+		return answer, nil
+	})
+	reads := listing(t, "", annotation.ReadOnly())
+	caller := output.New(output.Options{Paging: paging})(executor)
+	for _, cursor := range []string{"fairlead.", "fairlead.%%", "fairlead.eyJuIjotMX0", "fairlead.e30", "fairlead.bnVsbA"} {
+		res := ask(t, caller, middleware.Call{Tool: reads, Arguments: json.RawMessage(fmt.Sprintf(`{"cursor":%q}`, cursor))})
+		if want := `crm__list was not called: give "cursor" exactly as you got it, or leave it out to begin again.`; !res.IsError || said(res) != want {
+			t.Errorf("%s: got %s", cursor, said(res))
+		}
+	}
+	for _, arguments := range []string{``, `{"cursor":"abc","q":1}`, `{"cursor":7}`, `[1]`, `{"cursor":`} {
+		ask(t, caller, middleware.Call{Tool: reads, Arguments: json.RawMessage(arguments)})
+		if got := sent[len(sent)-1]; got != arguments {
+			t.Errorf("sent %q, want the arguments as they were: %q", got, arguments)
+		}
+	}
+	first := decoded[struct{ Next string }](t, texts(ask(t, caller, middleware.Call{Tool: reads, Arguments: json.RawMessage(`{"cursor":"abc","q":1}`)}))[0])
+	second := ask(t, caller, middleware.Call{Tool: reads, Arguments: json.RawMessage(fmt.Sprintf(`{"cursor":%q,"q":1}`, first.Next))})
+	if got, want := sent[len(sent)-1], `{"cursor":"abc","q":1}`; got != want {
+		t.Errorf("sent %s, want %s", got, want)
+	}
+	page := decoded[struct{ Data []row }](t, texts(second)[0])
+	if page.Data[0].ID == 0 {
+		t.Error("the second page begins where the first began")
 	}
 }

@@ -67,9 +67,9 @@ type Limit struct {
 // New returns a middleware that limits calls. All chains that are built from it share its buckets. It is safe for
 // concurrent use.
 //
-// A call that cannot be made in time ends with a [*LimitedError]; one whose context ends while it waits ends
-// with a [*middleware.NotSentError] of the context's cause. Neither was sent. New panics on a number that is negative or not finite, and on a
-// limit of 0 for a server.
+// A call that cannot be made in time ends with a [*LimitedError]; one whose context ends while it waits ends with a
+// [*middleware.NotSentError] of the context's cause. Neither was sent. New panics on a number that is negative or not
+// finite, and on a limit of 0 for a server.
 func New(opts Options) middleware.Middleware { return newLimiter(opts).middleware }
 
 func newLimiter(opts Options) *limiter {

@@ -9,13 +9,11 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
-	"github.com/fairlead-go/fairlead/internal/cause"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
@@ -73,6 +71,9 @@ func New(o Options) middleware.Middleware {
 	}
 }
 
+// A retrier makes the attempts of a call. What decides about another one is, in this order: whether the context is done,
+// whether a repetition is harmless or the call was certainly not carried out, how many attempts are left, whether
+// there is time for the wait, and whether the server's budget has the tokens.
 type retrier struct {
 	Options
 
@@ -148,62 +149,14 @@ func outcome(call middleware.Call, doubt, err error) error {
 	return middleware.OutcomeUnknown(call, err)
 }
 
+// repeatable reports whether a call that failed may be made again.
 func (r *retrier) repeatable(call middleware.Call, err error) bool {
 	return !middleware.Permanent(err) && (middleware.NotSent(err) || middleware.Refused(err) || r.harmless(call.Tool))
 }
 
+// harmless reports whether a call of the tool that may have happened can be made again.
 func (r *retrier) harmless(tool *middleware.Tool) bool {
 	return tool != nil && (tool.Annotations.SafeToRetry() || r.Inferred && tool.Annotations.InferredIdempotent())
-}
-
-func (r *retrier) bounds(tool *middleware.Tool) *backoff.ExponentialBackOff {
-	first := r.First
-	if first == 0 {
-		first = defaultFirst
-		if tool != nil && tool.Annotations.EstimatedDuration > 0 {
-			first = min(max(tool.Annotations.EstimatedDuration, leastFirst), mostFirst)
-		}
-	}
-	return backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(min(first, r.Max)),
-		backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(r.Max),
-		backoff.WithMaxElapsedTime(0),
-		// backoff draws from a global source; the jitter here comes from Options.
-		backoff.WithRandomizationFactor(0),
-	)
-}
-
-// wait returns how long to wait before the next attempt, and whether there is time for it.
-func (r *retrier) wait(ctx context.Context, bounds *backoff.ExponentialBackOff, err error) (time.Duration, bool) {
-	wait := time.Duration(r.Rand() * float64(bounds.NextBackOff()))
-	if after, ok := middleware.RetryAfter(err); ok {
-		if after > r.Max {
-			return 0, false
-		}
-		wait = max(wait, after)
-	}
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
-		return 0, false
-	}
-	return wait, true
-}
-
-// sleep waits, and returns why the context ended meanwhile, or nil; also if both end at the same moment.
-func sleep(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	if ctx.Err() != nil {
-		return cause.End(ctx)
-	}
-	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-		return context.DeadlineExceeded
-	}
-	return nil
 }
 
 // OutcomeUnknownError is the end of a call that may have happened.
@@ -244,62 +197,3 @@ func (e *ExhaustedError) Unwrap() error { return e.Err }
 
 // Permanent reports that the call is not to be made once more.
 func (e *ExhaustedError) Permanent() bool { return true }
-
-// The numbers of the AWS SDKs' standard retryer (aws-sdk-go-v2, aws/retry: DefaultRetryRateTokens,
-// DefaultRetryCost, DefaultRetryTimeoutCost, DefaultNoRetryIncrement). A server that is down thus gets a
-// hundred repetitions in a row, and after that one for every five calls that succeed at once.
-const (
-	defaultBudget = 500
-	retryCost     = 5  // for making a call again, given back if that succeeds
-	timeoutCost   = 10 // the same after an attempt that ran out of time
-	successGain   = 1  // for a call that succeeds at once
-)
-
-// budget counts the used tokens of each server. A server that has used none is not in the map.
-type budget struct {
-	tokens int
-
-	mu    sync.Mutex
-	spent map[string]int
-}
-
-// costOf returns the cost of repeating a failed call: nothing if it was refused with a time when there is room.
-func costOf(err error) int {
-	if middleware.Refused(err) {
-		return 0
-	}
-	if _, paced := middleware.RetryAfter(err); paced && middleware.NotSent(err) {
-		return 0
-	}
-	var timeout interface{ Timeout() bool }
-	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
-		return timeoutCost
-	}
-	return retryCost
-}
-
-func (b *budget) take(server string, cost int) bool {
-	if cost == 0 {
-		return true
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.spent[server]+cost > b.tokens {
-		return false
-	}
-	b.spent[server] += cost
-	return true
-}
-
-func (b *budget) give(server string, tokens int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	spent, known := b.spent[server]
-	switch {
-	case !known:
-	case spent > tokens:
-		b.spent[server] = spent - tokens
-	default:
-		delete(b.spent, server)
-	}
-}
