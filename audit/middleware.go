@@ -109,7 +109,7 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 	r := p.record(End, call, tool)
 	r.Outcome, r.Took, r.Waited = outcome, r.Time.Sub(p.began), said.Waited
 	r.Approval, r.Attempts, r.From = said.Approval.ID, said.Attempts, source(outcome, said.Decisions)
-	r.By, r.Via, r.Sources = short(said.By), said.Via, callstate.References(said.Sources)
+	r.By, r.Via, r.Sources = short(said.By), said.Via, references(said.Sources)
 	r.Durable = p.intent && durable(p.level, tool)
 	if !p.intent && durable(p.level, tool) {
 		reasons(&r, tool) // which an intent has already

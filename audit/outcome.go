@@ -28,7 +28,7 @@ func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, said *ca
 		return OK
 	case has[*middleware.OutcomeUnknownError](err):
 		return Unknown
-	case has[*fault.PanicError](err), errors.Is(err, errPanicked):
+	case has[*middleware.PanicError](err), errors.Is(err, errPanicked):
 		return Panicked
 	case !middleware.NotSent(err) && middleware.Refused(err):
 		return Refused // by the server
@@ -89,8 +89,6 @@ var ErrRefused = errors.New("audit: refused")
 // A RefusedError reports that a call was not made because it could not be recorded before.
 // Its text leaves out the sink's error, which is for the log.
 type RefusedError struct {
-	fault.Final
-
 	Tool *middleware.Tool
 	Err  error // of the sink
 }
@@ -98,6 +96,12 @@ type RefusedError struct {
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("audit: %s was refused: its calls must be written down before they are made, and this one could not be; the log of the host says why", e.Tool)
 }
+
+// NotSent reports that the call was not sent.
+func (*RefusedError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (*RefusedError) Permanent() bool { return true }
 
 // ForModel returns the text for a model, with its name for the tool and the next step.
 func (e *RefusedError) ForModel() string {

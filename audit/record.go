@@ -2,9 +2,10 @@ package audit
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/middleware"
 )
 
 // A Kind is the kind of a record.
@@ -82,8 +83,18 @@ type Record struct {
 	Durable bool `json:"-"`
 }
 
-// A Source is where one argument of the call came from.
-type Source = callstate.Source
+// A Source is where one argument of the call came from, see [middleware.Source]. A record has neither its Value nor
+// other texts of arguments and results.
+type Source = middleware.Source
+
+// references returns sources without the texts of arguments and results.
+func references(sources []Source) []Source {
+	out := slices.Clone(sources)
+	for i := range out {
+		out[i].Value, out[i].Around, out[i].Note = "", "", ""
+	}
+	return out
+}
 
 // A Decision is what one middleware decided about the call.
 type Decision struct {

@@ -16,7 +16,6 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -264,7 +263,7 @@ func TestPanicIsOneCallsOwn(t *testing.T) {
 		return w.tools.CallTool(ctx, call)
 	})
 	out := batch.Run(t.Context(), caller, w.calls(t, "a get", "a get", "a get"))
-	if _, ok := errors.AsType[*fault.PanicError](out[1].Err); !ok || out[0].Err != nil || out[2].Err != nil {
+	if _, ok := errors.AsType[*middleware.PanicError](out[1].Err); !ok || out[0].Err != nil || out[2].Err != nil {
 		t.Errorf("got %v, %v, %v", out[0].Err, out[1].Err, out[2].Err)
 	}
 }

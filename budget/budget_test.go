@@ -206,7 +206,7 @@ func TestPanicIsSettled(t *testing.T) {
 	caller := fault.Recover(budget.New(budget.Options{Ledger: ledger, Idle: 1})(&server{answer: func(middleware.Call, int64) (*mcp.CallToolResult, error) { panic("boo") }}))
 	for range 3 {
 		_, err := caller.CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "look", annotation.ReadOnly())})
-		if _, ok := errors.AsType[*fault.PanicError](err); !ok {
+		if _, ok := errors.AsType[*middleware.PanicError](err); !ok {
 			t.Fatal(err)
 		}
 		time.Sleep(2)

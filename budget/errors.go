@@ -25,8 +25,6 @@ const (
 
 // A StoppedError reports which call was stopped, why, and when it may go on. The call was not sent.
 type StoppedError struct {
-	fault.Unsent
-
 	Tool   *middleware.Tool
 	Reason Reason
 	// Class is the one whose limit it is, "" for the whole session's.
@@ -47,6 +45,9 @@ func (e *StoppedError) Error() string {
 	why, _ := e.text()
 	return fmt.Sprintf("budget: %s was stopped: %s", e.Tool, why)
 }
+
+// NotSent reports that the call was not sent.
+func (*StoppedError) NotSent() bool { return true }
 
 func (e *StoppedError) ForModel() string {
 	why, instead := e.text()

@@ -127,7 +127,7 @@ func (c *cacher) fly(ctx context.Context, call middleware.Call, f *flight, ttl t
 func (f *flight) keep(tool *middleware.Tool) {
 	defer func() {
 		if v := recover(); v != nil {
-			f.res, f.err = nil, &fault.PanicError{Tool: tool, Value: v, Stack: debug.Stack()}
+			f.res, f.err = nil, &middleware.PanicError{Tool: tool, Value: v, Stack: debug.Stack()}
 		}
 	}()
 	f.kept, f.size = resultcopy.Copy(f.res)

@@ -28,10 +28,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Session lists and calls tools; *mcp.ClientSession is one.
+// A Session lists and calls the tools of one server; *mcp.ClientSession is one. It must be safe for concurrent use.
 type Session interface {
-	session.Caller
-	listing.Session
+	// ListTools returns one page of the tools, and in NextCursor the cursor of the next one. All pages of a list
+	// together may take [Options.Timeout].
+	ListTools(ctx context.Context, params *mcp.ListToolsParams) (*mcp.ListToolsResult, error)
+	// CallTool calls a tool. The params are the session's own: it may change them.
+	CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error)
 }
 
 // A Lock holds back tools that are not as they were accepted, as a *pins.Lock does. It must not call the catalogue.

@@ -5,21 +5,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/internal/fault"
-	"github.com/fairlead-go/fairlead/internal/scope"
 	"github.com/fairlead-go/fairlead/middleware"
 )
-
-// refused is in each error about a call that did not leave and that would only fail again.
-type refused = fault.Final
 
 // ErrUnknownTool is in the tree of every error about a tool that is not there.
 var ErrUnknownTool = errors.New("catalog: unknown tool")
 
 // An UnknownToolError reports that the catalogue has no such tool. Server is "" if the name was given without one.
 type UnknownToolError struct {
-	refused
-
 	Server, Tool string
 }
 
@@ -30,6 +23,12 @@ func (e *UnknownToolError) Error() string {
 	return fmt.Sprintf("catalog: there is no tool %q of server %q; list the tools again", e.Tool, e.Server)
 }
 
+// NotSent reports that the call was not sent.
+func (*UnknownToolError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (*UnknownToolError) Permanent() bool { return true }
+
 func (e *UnknownToolError) ForModel() string {
 	return "There is no such tool any more. Choose one from the list of tools."
 }
@@ -38,8 +37,6 @@ func (e *UnknownToolError) Is(target error) bool { return target == ErrUnknownTo
 
 // An AmbiguousError reports that several servers have a tool of this name.
 type AmbiguousError struct {
-	refused
-
 	Name  string
 	Tools []*middleware.Tool
 }
@@ -47,6 +44,12 @@ type AmbiguousError struct {
 func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("catalog: %q is a tool of several servers: write %s", e.Name, e.join((*middleware.Tool).String, " or "))
 }
+
+// NotSent reports that the call was not sent.
+func (*AmbiguousError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (*AmbiguousError) Permanent() bool { return true }
 
 func (e *AmbiguousError) ForModel() string {
 	return "Several tools have that name. Nothing was called. Call one of them by its full name: " + e.join((*middleware.Tool).ModelName, ", ") + "."
@@ -62,8 +65,6 @@ func (e *AmbiguousError) join(name func(*middleware.Tool) string, separator stri
 
 // A ChangedError reports that the accepted definition is not the one of the call.
 type ChangedError struct {
-	refused
-
 	Tool *middleware.Tool
 }
 
@@ -71,17 +72,37 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("catalog: the definition of %s is not the one that this call was made for; look the tool up again", e.Tool)
 }
 
+// NotSent reports that the call was not sent.
+func (*ChangedError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (*ChangedError) Permanent() bool { return true }
+
 func (e *ChangedError) ForModel() string {
 	return e.Tool.ModelName() + " was not called: what it does or takes has changed since it was listed. Look it up again before you use it."
 }
 
-// A NotCoveredError refuses a call whose arguments make it more than the scopes of its caller cover.
-type NotCoveredError = scope.NotCoveredError
+// A NotCoveredError refuses a call whose arguments make it more than the scopes of its caller cover. Tool has the class
+// of the call with these arguments.
+type NotCoveredError struct{ Tool *middleware.Tool }
+
+func (e *NotCoveredError) Error() string {
+	return fmt.Sprintf("catalog: with these arguments %s is %s, which no scope of this caller covers; choose other arguments, or ask for the permission",
+		e.Tool, strings.TrimSpace(string(e.Tool.Annotations.SecurityLevel)+" "+e.Tool.Safety().String()))
+}
+
+// NotSent reports that the call was not sent.
+func (*NotCoveredError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (*NotCoveredError) Permanent() bool { return true }
+
+func (e *NotCoveredError) ForModel() string {
+	return e.Tool.ModelName() + " was not called: with these arguments it is more than this user may do. Choose other arguments, or tell the user that a permission is missing."
+}
 
 // A ReplicaError reports that a replica does not have the tool in the accepted definition. Nothing was sent.
 type ReplicaError struct {
-	refused
-
 	Tool    *middleware.Tool
 	Replica string
 }
@@ -89,6 +110,12 @@ type ReplicaError struct {
 func (e *ReplicaError) Error() string {
 	return fmt.Sprintf("catalog: the replica %s does not have %s in the accepted definition; bring it up to date, or call another", e.Replica, e.Tool)
 }
+
+// NotSent reports that the call was not sent.
+func (*ReplicaError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (*ReplicaError) Permanent() bool { return true }
 
 // NotOffered reports to package route that another replica may have the tool.
 func (e *ReplicaError) NotOffered() bool { return true }

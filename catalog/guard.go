@@ -76,7 +76,10 @@ func (v *caller) accepted(ctx context.Context, call middleware.Call) (*middlewar
 		return nil, nil, &ChangedError{Tool: tool}
 	case tool != nil:
 		call.Tool = tool
-		return tool, now, scope.CheckArguments(ctx, call, v.sees)
+		if more := scope.Uncovered(ctx, call, v.sees); more != nil {
+			return tool, now, &NotCoveredError{Tool: more}
+		}
+		return tool, now, nil
 	}
 	return nil, nil, &UnknownToolError{Server: id.server, Tool: id.tool}
 }

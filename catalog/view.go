@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/internal/scope"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -11,8 +12,15 @@ import (
 
 // A Scope is a permission, or a pattern of them, up to a security level. A permission is a resource and an
 // action, with the last dot between them: "customers.read" covers itself alone, "*.read" this action of every
-// resource, "customers.*" and "customers.all" every action of this resource, and "*.all" everything.
-type Scope = scope.Scope
+// resource, "customers.*" and "customers.all" every action of this resource, and "*.all" everything. It is compared
+// by case.
+type Scope struct {
+	// Permission is what it covers. A word without a dot, such as "openid", covers only itself. The empty one is an
+	// error.
+	Permission string
+	// Ceiling is the highest security level that it reaches; "" means public.
+	Ceiling annotation.SecurityLevel
+}
 
 // A View is the catalogue as one caller may see it. A tool that its scopes do not cover is neither listed nor
 // found, and a call of it ends as that of an unknown tool. A View has no state: it shows the catalogue as it
@@ -23,7 +31,11 @@ type View struct{ *caller }
 // permission (see [Options.Permission]) and reaches its security level. Make a View for each caller, and never
 // use it for another one. An error names each scope that is not valid.
 func (c *Catalog) View(scopes ...Scope) (*View, error) {
-	set, err := scope.New(scopes...)
+	own := make([]scope.Scope, len(scopes))
+	for i, s := range scopes {
+		own[i] = scope.Scope(s)
+	}
+	set, err := scope.New(own...)
 	if err != nil {
 		return nil, fmt.Errorf("catalog: the scopes of a view: %w", err)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/middleware/middlewaretest"
 	"github.com/fairlead-go/fairlead/ratelimit"
@@ -218,7 +217,7 @@ func TestPanicIsAnErrorOutermost(t *testing.T) {
 			watch := func(next middleware.ToolCaller) middleware.ToolCaller {
 				return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 					res, err := next.CallTool(ctx, call)
-					if _, ok := errors.AsType[*fault.PanicError](err); ok && res == nil {
+					if _, ok := errors.AsType[*middleware.PanicError](err); ok && res == nil {
 						seen++
 					}
 					return res, err

@@ -45,8 +45,8 @@ type Decision struct {
 	Why   string // for people, "" if What is enough; may repeat arguments
 }
 
-// A Source is where one argument came from. Its texts are safe to show to a person.
-type Source = callstate.Source
+// A Source is where one argument came from, see [middleware.Source].
+type Source = middleware.Source
 
 // RecordOf returns what has happened so far to the call that ctx belongs to. A middleware of the host's own
 // calls it when next has returned, with the context that it passed to next or was given:

@@ -11,5 +11,5 @@ func Recover() middleware.Middleware {
 	return fault.Recover
 }
 
-// A PanicError is a panic further in. Its text does not repeat the value; Value and Stack are for the log.
-type PanicError = fault.PanicError
+// A PanicError is a panic further in, see [middleware.PanicError].
+type PanicError = middleware.PanicError

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -17,8 +16,6 @@ var ErrHeld = errors.New("doubt: held")
 // A HeldError reports that a call was not made, since an earlier one with the same effect
 // may have happened, or has.
 type HeldError struct {
-	fault.Final
-
 	Tool     *middleware.Tool
 	Since    time.Time // when the earlier call was made
 	Read     string    // the tool that shows whether it happened, as "server/tool"; "" if none is known
@@ -32,6 +29,12 @@ func (e *HeldError) Error() string {
 	}
 	return fmt.Sprintf("doubt: %s was held: a call with the same effect, made at %s, %s", e.Tool, e.Since.UTC().Format(time.RFC3339), may)
 }
+
+// NotSent reports that the call was not sent.
+func (*HeldError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (*HeldError) Permanent() bool { return true }
 
 func (e *HeldError) ForModel() string {
 	tool := e.Tool.ModelName()

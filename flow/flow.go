@@ -99,7 +99,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		inner, state = callstate.Ensure(ctx)
 		state.Write(func(r *callstate.Record) { r.Sources = sources })
 	}
-	if i := slices.IndexFunc(sources, func(s callstate.Source) bool { return s.Rule != "" }); i >= 0 {
+	if i := slices.IndexFunc(sources, func(s middleware.Source) bool { return s.Rule != "" }); i >= 0 {
 		if call.Tool.Safety() != annotation.Unknown { // which is as strict
 			claim := raise(sources[i])
 			inner = callstate.Answer(inner, &its, func(a annotation.Annotations) annotation.Annotations { return annotation.Raise(a, claim) })
@@ -111,7 +111,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	return res, err
 }
 
-func raise(s callstate.Source) annotation.Annotations {
+func raise(s middleware.Source) annotation.Annotations {
 	s.Around = ""
 	return annotation.Annotations{RequiresConfirmation: annotation.Yes, Evidence: []annotation.Evidence{{
 		Field: annotation.RequiresConfirmation, Value: annotation.Yes.String(), Source: annotation.Resolved, Strength: annotation.Strong,

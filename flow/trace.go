@@ -7,7 +7,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/flow/internal/folded"
-	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
@@ -26,7 +25,7 @@ const (
 func (t *tracer) on(r Rule) bool { return !slices.Contains(t.Off, r) }
 
 // trace returns where the arguments of a call came from, if a rule asks about one or a person is asked anyway.
-func (t *tracer) trace(s *session, call *middleware.Call, form []byte) []callstate.Source {
+func (t *tracer) trace(s *session, call *middleware.Call, form []byte) []middleware.Source {
 	host := t.Tracker.constants()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +41,7 @@ func (t *tracer) trace(s *session, call *middleware.Call, form []byte) []callsta
 	}
 	tr.record = true
 	tr.walk()
-	slices.SortStableFunc(tr.sources, func(a, b callstate.Source) int { // what asks comes first
+	slices.SortStableFunc(tr.sources, func(a, b middleware.Source) int { // what asks comes first
 		return cmp.Compare(min(1, len(b.Rule)), min(1, len(a.Rule)))
 	})
 	return tr.sources
@@ -59,7 +58,7 @@ type trace struct {
 	changes bool
 	raised  bool // a rule asks
 	record  bool // the sources are wanted
-	sources []callstate.Source
+	sources []middleware.Source
 	leaves  int
 	w       walker
 }
@@ -185,7 +184,7 @@ func (tr *trace) instructed() {
 }
 
 func (tr *trace) add(place, value string, kind Kind, o origin, rule Rule, note string) {
-	s := callstate.Source{
+	s := middleware.Source{
 		Argument: safetext.Cut(safetext.Line(place), maxShown), Kind: string(kind), Value: quote(value, maxShown),
 		From: o.from, Rule: string(rule), Note: note, How: o.how,
 	}

@@ -17,8 +17,6 @@ var ErrDenied = errors.New("hitl: denied")
 
 // A DeniedError reports that a call was not made, and why.
 type DeniedError struct {
-	fault.Final
-
 	Tool   *middleware.Tool
 	Reason string // the guidance that came with a denial
 	By     string // who denied it, a person or a policy; "" for a person without a name
@@ -40,6 +38,12 @@ func (e *DeniedError) Error() string {
 	}
 	return fmt.Sprintf("hitl: %s was denied by %s", e.Tool, by)
 }
+
+// NotSent reports that the call was not sent.
+func (*DeniedError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (*DeniedError) Permanent() bool { return true }
 
 // ForModel returns the guidance that came with a denial, or states that the call was not
 // approved and that no question about it is open.
@@ -80,8 +84,6 @@ func (e storeError) Unwrap() error { return e.err }
 // Until then, for Options.Timeout, the question is open in the store and counts as one of
 // Options.MaxPending. Its first answer is its only one.
 type PendingError struct {
-	fault.Final
-
 	Tool     *middleware.Tool // set by the middleware
 	Requests mcp.InputRequestMap
 	State    string // comes back with the answers; the client can read and alter it, so seal it
@@ -90,6 +92,12 @@ type PendingError struct {
 func (e *PendingError) Error() string {
 	return fmt.Sprintf("hitl: %s waits for a person's answer; call it again with the input that is asked for", e.Tool)
 }
+
+// NotSent reports that the call was not sent.
+func (*PendingError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (*PendingError) Permanent() bool { return true }
 
 // ForModel states that the model can do nothing.
 func (e *PendingError) ForModel() string {
@@ -103,8 +111,6 @@ func (e *PendingError) InputRequired() (requests mcp.InputRequestMap, state stri
 
 // A WaitingError ends a call whose question stays open; see Options.Patience.
 type WaitingError struct {
-	fault.Final
-
 	Tool  *middleware.Tool
 	Where string    // the person finds the question
 	Until time.Time // when the question ends
@@ -113,6 +119,12 @@ type WaitingError struct {
 func (e *WaitingError) Error() string {
 	return fmt.Sprintf("hitl: %s waits for a person's answer %s until %s; the identical call takes the answer, once", e.Tool, e.Where, e.Until.UTC().Format(clock))
 }
+
+// NotSent reports that the call was not sent.
+func (*WaitingError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (*WaitingError) Permanent() bool { return true }
 
 // ForModel returns where the question is open, until when, and what takes the answer.
 func (e *WaitingError) ForModel() string {

@@ -115,7 +115,7 @@ func TestAnotherProcessAsksAboutAnotherCall(t *testing.T) {
 		},
 		"sources": func(_ hitl.Store, _ *middleware.Call, s *callstate.State) {
 			s.Write(func(r *callstate.Record) {
-				r.Sources = []callstate.Source{{Argument: "path", From: "result", Tool: "web/get", Rule: "a rule"}}
+				r.Sources = []middleware.Source{{Argument: "path", From: "result", Tool: "web/get", Rule: "a rule"}}
 			})
 		},
 		"in doubt": func(_ hitl.Store, _ *middleware.Call, s *callstate.State) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/internal/entries"
-	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
@@ -158,8 +157,8 @@ func (r Request) Caution() string {
 	return strings.Join(known, "; ")
 }
 
-// A Source is where one argument came from.
-type Source = callstate.Source
+// A Source is where one argument came from, see [middleware.Source].
+type Source = middleware.Source
 
 // A Draft is one item that a call is to commit.
 type Draft struct {

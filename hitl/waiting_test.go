@@ -93,7 +93,7 @@ func TestRepeatTakesTheDecisionOnce(t *testing.T) {
 // What is not the same call, or was shown otherwise, does not take the decision.
 func TestAnotherCallTakesNoDecision(t *testing.T) {
 	t.Parallel()
-	untrusted := []callstate.Source{{Argument: "path", From: "result", Tool: "web/get", Rule: "a rule"}}
+	untrusted := []middleware.Source{{Argument: "path", From: "result", Tool: "web/get", Rule: "a rule"}}
 	for name, change := range map[string]func(*middleware.Call){
 		"sources":   func(*middleware.Call) {},
 		"arguments": func(c *middleware.Call) { c.Arguments = []byte(`{"path":"other"}`) },
@@ -132,7 +132,7 @@ func TestOpenQuestionIsForItsReasons(t *testing.T) {
 		wantWaiting(t, c, deletes(t))
 		ctx := callstate.Begin(t.Context())
 		callstate.Of(ctx).Write(func(r *callstate.Record) {
-			r.Sources = []callstate.Source{{Argument: "path", From: "result", Tool: "web/get", Rule: "a rule"}}
+			r.Sources = []middleware.Source{{Argument: "path", From: "result", Tool: "web/get", Rule: "a rule"}}
 		})
 		if _, err := c.CallTool(ctx, deletes(t)); r.asked.Load() != 2 || err == nil {
 			t.Errorf("asked %d times, %v; want a question of its own", r.asked.Load(), err)

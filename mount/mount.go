@@ -3,6 +3,7 @@
 package mount
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/fairlead-go/fairlead/internal/fault"
@@ -12,8 +13,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Caller is what a session does with a call; *mcp.ClientSession is one.
-type Caller = session.Caller
+// A Caller is a session that calls the tools of one server; *mcp.ClientSession is one. It must be safe for concurrent
+// use.
+type Caller interface {
+	// CallTool calls a tool. The params are the session's own: it may change them.
+	CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error)
+}
 
 // Session returns the guarded end of a chain for a host without a catalogue: it calls tools on the session. A
 // tool has the class that infer.New gave it further out, else Unknown. Errors report whether the call was sent.

@@ -42,7 +42,7 @@ func sorry(tool *middleware.Tool) string {
 // failed returns the result of a call that failed, and logs the error, which the model does not see.
 func (c *caller) failed(ctx context.Context, call middleware.Call, err error) *mcp.CallToolResult {
 	attrs := []slog.Attr{slog.String("tool", call.Tool.String()), slog.String("call", call.ID), slog.Any("err", redact.Said{Call: call, Value: err})}
-	if p, ok := errors.AsType[*fault.PanicError](err); ok {
+	if p, ok := errors.AsType[*middleware.PanicError](err); ok {
 		attrs = append(attrs, slog.Any("panic", redact.Said{Call: call, Value: p.Value}), slog.String("stack", string(p.Stack)))
 	}
 	c.Logger.LogAttrs(ctx, slog.LevelWarn, "output: a call failed", attrs...)

@@ -128,7 +128,7 @@ func question(res *mcp.CallToolResult) *mcp.CallToolResult {
 func (c *caller) present(ctx context.Context, call middleware.Call, page *page, res *mcp.CallToolResult) (_ *mcp.CallToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil { // in a func of the host's
-			err = withheld(call.Tool, "could not be prepared", &fault.PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
+			err = withheld(call.Tool, "could not be prepared", &middleware.PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
 		}
 	}()
 	a := answer{limit: c.Limit, call: call, res: res, page: page}

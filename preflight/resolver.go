@@ -72,8 +72,6 @@ func (j *judge) once(ctx context.Context, call middleware.Call) (annotation.Anno
 
 // An InvalidArgumentsError reports that the tool's server called the arguments invalid. The call was not sent.
 type InvalidArgumentsError struct {
-	fault.Final
-
 	Tool *middleware.Tool
 	Err  error
 }
@@ -81,6 +79,12 @@ type InvalidArgumentsError struct {
 func (e *InvalidArgumentsError) Error() string {
 	return fmt.Sprintf("preflight: %s was not called, since its server says that the arguments are invalid; correct them and call again: %s", e.Tool, trim.Bytes(e.Err.Error(), maxMessage))
 }
+
+// NotSent reports that the call was not sent.
+func (*InvalidArgumentsError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (*InvalidArgumentsError) Permanent() bool { return true }
 
 // ForModel leaves out the server's own words, which may reveal internals.
 func (e *InvalidArgumentsError) ForModel() string {

@@ -14,8 +14,6 @@ var ErrLimited = errors.New("ratelimit: too many calls")
 
 // A LimitedError reports which call was refused and when there will be room. The call was not sent.
 type LimitedError struct {
-	fault.Unsent
-
 	Tool *middleware.Tool
 	// Wait is how long the call would have to wait as of now; 0 means for ever, since its tool allows no calls.
 	Wait time.Duration
@@ -33,6 +31,9 @@ func (e *LimitedError) Error() string {
 	}
 	return fmt.Sprintf("ratelimit: %s was refused: there is room for it in %v, which is too long to wait; call it again then", e.Tool, shown(e.Wait))
 }
+
+// NotSent reports that the call was not sent.
+func (*LimitedError) NotSent() bool { return true }
 
 func (e *LimitedError) ForModel() string {
 	switch {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -17,8 +16,6 @@ var ErrNoReplica = errors.New("route: no replica")
 
 // A NoReplicaError reports why no replica of the server may have the call. Nothing was sent.
 type NoReplicaError struct {
-	fault.Unsent
-
 	Tool *middleware.Tool
 	// Excluded are the replicas with the reasons, in the order of the pool.
 	Excluded []Excluded
@@ -40,6 +37,9 @@ func (e *NoReplicaError) Error() string {
 	}
 	return fmt.Sprintf("route: no replica may have %s, which is %s: %s%s", e.Tool, e.Tool.Safety(), strings.Join(reasons, ", "), next)
 }
+
+// NotSent reports that the call was not sent.
+func (*NoReplicaError) NotSent() bool { return true }
 
 func (e *NoReplicaError) ForModel() string {
 	text := e.Tool.ModelName() + " was not called: its server cannot take the call now. "

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/safetext"
 )
@@ -87,18 +86,20 @@ func (c Change) Diff() string {
 // ErrNotAccepted is in the tree of every error about a tool whose definition was not accepted.
 var ErrNotAccepted = errors.New("pins: definition not accepted")
 
-type refused = fault.Final
-
 // A NotAcceptedError refuses a call of a new or changed tool. Its text holds nothing that the server wrote.
 type NotAcceptedError struct {
-	refused
-
 	Change Change
 }
 
 func (e *NotAcceptedError) Error() string {
 	return fmt.Sprintf("pins: refused: %s; the host must look at Lock.Changes and accept it", e.Change)
 }
+
+// NotSent reports that the call was not sent.
+func (*NotAcceptedError) NotSent() bool { return true }
+
+// Permanent reports that the same call would only fail again.
+func (*NotAcceptedError) Permanent() bool { return true }
 
 // Reason returns what has changed, without the name of the tool.
 func (e *NotAcceptedError) Reason() string { return e.Change.reason() }

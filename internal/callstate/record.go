@@ -36,7 +36,7 @@ type Record struct {
 	Age       time.Duration
 	Freshness annotation.Freshness
 	// Sources are where the arguments came from, nil unless package flow traced them.
-	Sources []Source
+	Sources []middleware.Source
 	// Decisions are in the order of time.
 	Decisions []Decision
 }
@@ -123,5 +123,5 @@ func (r *Record) Raised() bool {
 	if !r.InDoubt.IsZero() {
 		return true
 	}
-	return slices.ContainsFunc(r.Sources, func(s Source) bool { return s.Rule != "" })
+	return slices.ContainsFunc(r.Sources, func(s middleware.Source) bool { return s.Rule != "" })
 }

@@ -104,26 +104,6 @@ func InputRequired(err error) (requests mcp.InputRequestMap, state string, ok bo
 	return requests, state, true
 }
 
-// A PanicError is a panic further in. Its text does not repeat the value, since it may reach a model; Value and
-// Stack are for the log. It reports no facts about the call, even if Value is an error that does.
-type PanicError struct {
-	Unclear
-
-	Tool  *middleware.Tool
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("fairlead: the call of %s panicked; the log of the host has the stack", e.Tool)
-}
-
-// Unwrap returns the value of the panic if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
-
 // A NoResultError reports that a ToolCaller broke the contract: it returned neither a result nor an error.
 type NoResultError struct{ Tool *middleware.Tool }
 
@@ -131,13 +111,13 @@ func (e *NoResultError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("fairlead: %s returned neither a result nor an error; a ToolCaller returns exactly one", e.Tool))
 }
 
-// Call calls next. It returns a panic as a [*PanicError], and neither or both of result and error as an error.
+// Call calls next. It returns a panic as a [*middleware.PanicError], and neither or both of result and error as an error.
 // The outcome of an unsafe call that panicked is unknown, by the class that the call has in its record.
 func Call(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (res *mcp.CallToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			call.Tool = callstate.Of(ctx).Tool(call.Tool)
-			res, err = nil, middleware.OutcomeUnknown(call, &PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
+			res, err = nil, middleware.OutcomeUnknown(call, &middleware.PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
 		}
 	}()
 	res, err = next.CallTool(ctx, call)

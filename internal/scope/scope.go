@@ -15,17 +15,13 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
-	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// A Scope is one thing that a caller may do.
+// A Scope is one thing that a caller may do, as catalog.Scope has it.
 type Scope struct {
-	// Permission is what it covers: "customers.read", "*.read", "customers.*", "*.all". A word without a dot,
-	// such as "openid", covers only itself. Case counts. The empty one is an error.
 	Permission string
-	// Ceiling is the highest security level that it reaches; "" means public.
-	Ceiling annotation.SecurityLevel
+	Ceiling    annotation.SecurityLevel
 }
 
 // A Set is the scopes of one caller. It never changes; the zero value covers nothing.
@@ -132,8 +128,9 @@ func rank(level annotation.SecurityLevel) (rank int, known bool) {
 	return rank, rank >= 0
 }
 
-// CheckArguments refuses a call that preflight found to be more than its tool and than the scopes cover.
-func CheckArguments(ctx context.Context, call middleware.Call, covers func(*middleware.Tool) bool) error {
+// Uncovered returns the tool with its class for these arguments, if preflight found the call to be more than its tool
+// and than the scopes cover; else nil.
+func Uncovered(ctx context.Context, call middleware.Call, covers func(*middleware.Tool) bool) *middleware.Tool {
 	found, ok := callstate.Answered(ctx, &call)
 	if !ok {
 		return nil
@@ -143,23 +140,5 @@ func CheckArguments(ctx context.Context, call middleware.Call, covers func(*midd
 	if covers(&answered) {
 		return nil
 	}
-	return &NotCoveredError{Tool: &answered}
-}
-
-type refused = fault.Final
-
-// A NotCoveredError refuses a call whose arguments make it more than the scopes of its caller cover.
-type NotCoveredError struct {
-	refused
-
-	Tool *middleware.Tool
-}
-
-func (e *NotCoveredError) Error() string {
-	return fmt.Sprintf("catalog: with these arguments %s is %s, which no scope of this caller covers; choose other arguments, or ask for the permission",
-		e.Tool, strings.TrimSpace(string(e.Tool.Annotations.SecurityLevel)+" "+e.Tool.Safety().String()))
-}
-
-func (e *NotCoveredError) ForModel() string {
-	return e.Tool.ModelName() + " was not called: with these arguments it is more than this user may do. Choose other arguments, or tell the user that a permission is missing."
+	return &answered
 }

@@ -69,7 +69,7 @@ func (s *Server) filter(next mcp.MethodHandler) mcp.MethodHandler {
 func (s *Server) scopes(extra *mcp.RequestExtra) []scope.Set {
 	var sets []scope.Set
 	for _, one := range s.o.Scopes(extra) {
-		if set, err := scope.New(one); err == nil {
+		if set, err := scope.New(scope.Scope(one)); err == nil {
 			sets = append(sets, set)
 		}
 	}
@@ -97,7 +97,11 @@ func (s *Server) coversArguments(ctx context.Context, call middleware.Call) erro
 		return nil
 	}
 	scopes := s.scopes(came.Extra)
-	return scope.CheckArguments(ctx, call, func(tool *middleware.Tool) bool { return s.coversTool(scopes, tool) })
+	more := scope.Uncovered(ctx, call, func(tool *middleware.Tool) bool { return s.coversTool(scopes, tool) })
+	if more != nil {
+		return &catalog.NotCoveredError{Tool: more}
+	}
+	return nil
 }
 
 // unknownTool is the SDK's error for a tool that is not there, so that a client does not learn which tools there are.

@@ -51,7 +51,7 @@ func run(out io.Writer, show options) (faults int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	r := report{Faults: slices.Concat(importFaults(modules), versionFaults(modules))}
+	r := report{Faults: slices.Concat(importFaults(modules), versionFaults(modules), apiFaults(modules))}
 	if !show.faultsOnly {
 		r.measure(modules, show)
 	}

@@ -1,12 +1,12 @@
-package callstate
+package middleware
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
-// A Source is where one argument of a call came from, as package flow found it. All its texts are safe to show.
+// A Source is where one argument of a call came from, as package flow found it. All its texts are safe to show to a
+// person: what a server wrote in them is cut, and cannot change how a terminal shows it.
 type Source struct {
 	Argument string `json:"argument"` // its place in the arguments: "recipient", "flights[0].date"
 	Kind     string `json:"kind"`     // what it means to the tool: "account", "url"
@@ -58,13 +58,4 @@ func (s Source) String() string {
 		b.WriteString("; around it: " + s.Around)
 	}
 	return b.String()
-}
-
-// References returns sources without the texts of arguments and results.
-func References(sources []Source) []Source {
-	out := slices.Clone(sources)
-	for i := range out {
-		out[i].Value, out[i].Around, out[i].Note = "", "", ""
-	}
-	return out
 }
