@@ -4,19 +4,14 @@ package world
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/internal/guard"
-	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -194,167 +189,4 @@ func (l *Ledger) Times(call string) (n int) {
 		}
 	}
 	return n
-}
-
-// itemKinds are those of the tools of a server of items.
-var itemKinds = map[string]Kind{"get": Read, "list": Read, "put": Add, "delete": Delete}
-
-// ItemEntities is the value of cache.Options.Entities for these tools.
-var ItemEntities = map[string][]string{"ledger/get": {"id"}, "ledger/put": {"id"}, "ledger/delete": {"id"}}
-
-// A Request is a call of such a tool as the server has it.
-type Request struct {
-	Call   string
-	Kind   Kind
-	Things []string // the items that it is about, none for all
-}
-
-// RequestOf reads a call.
-func RequestOf(call middleware.Call) (Request, error) {
-	var arguments struct {
-		ID string `json:"id"`
-	}
-	if err := json.Unmarshal(call.Arguments, &arguments); err != nil {
-		return Request{}, err
-	}
-	r := Request{Call: call.ID, Kind: itemKinds[call.Tool.Name()]}
-	if arguments.ID != "" {
-		r.Things = []string{arguments.ID}
-	}
-	return r, nil
-}
-
-// CallItem calls a tool of a server of items within a time: "get", "list", "put" or "delete". A note makes the
-// arguments differ from those of other calls.
-func CallItem(ctx context.Context, caller middleware.ToolCaller, id, name, item, note string, within time.Duration) Event {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	arguments := map[string]string{}
-	if name != "list" {
-		arguments["id"] = item
-	} else {
-		item = ""
-	}
-	if note != "" {
-		arguments["note"] = note
-	}
-	form, err := json.Marshal(arguments)
-	if err != nil {
-		panic(err) // texts only
-	}
-	kind := itemKinds[name]
-	tool := testtool.Of("ledger", &mcp.Tool{Name: name}, kind.Annotations())
-	e := Event{Call: id, Kind: kind, Item: item, Began: time.Now()}
-	res, err := caller.CallTool(ctx, middleware.Call{ID: id, Tool: tool, Arguments: form, Meta: mcp.Meta{"traceparent": id}})
-	e.Ended = time.Now()
-	if err == nil {
-		if e.Version, err = VersionOf(res); err == nil {
-			res.Content[0].(*mcp.TextContent).Text = "-1" // it is the caller's own
-		}
-	}
-	if err != nil {
-		e.Err, e.Denied, e.NotSent = err.Error(), errors.Is(err, hitl.ErrDenied), middleware.NotSent(err)
-	}
-	return e
-}
-
-// denied reports whether the person denies a call, by its id.
-func denied(call string) bool { return strings.HasSuffix(call, Deny) }
-
-// Deny is the suffix of the ids of calls that Decide denies.
-const Deny = "-no"
-
-// Decide answers as a person that approves all other calls.
-func Decide(_ context.Context, r hitl.Request) (hitl.Decision, error) {
-	if denied(r.CallID) {
-		return hitl.Decision{}, nil
-	}
-	return hitl.Decision{Verdict: hitl.Approved, By: "the world"}, nil
-}
-
-// An Event is a call of the items' tools, as its caller saw it.
-type Event struct {
-	Call         string
-	Kind         Kind
-	Item         string // empty for all
-	Version      int64
-	Began, Ended time.Time
-	Denied       bool   `json:",omitempty"`
-	NotSent      bool   `json:",omitempty"`
-	Err          string `json:",omitempty"`
-}
-
-// Reads reports the reads that are older than a write that was over before they began.
-func Reads(events []Event) (broken []string) {
-	var writes []*Event
-	for i := range events {
-		if e := &events[i]; e.Version > 0 && e.Kind != Read {
-			writes = append(writes, e)
-		}
-	}
-	for _, e := range events {
-		if e.Err != "" || e.Kind != Read {
-			continue
-		}
-		newest := &e
-		for _, w := range writes {
-			if (e.Item == "" || w.Item == e.Item) && w.Ended.Before(e.Began) && w.Version > newest.Version {
-				newest = w
-			}
-		}
-		if newest != &e {
-			broken = append(broken, fmt.Sprintf("I4: the read %s of %q is of write %d, and %d was over %v before it began", e.Call, e.Item, e.Version, newest.Version, e.Began.Sub(newest.Ended)))
-		}
-	}
-	return broken
-}
-
-// Writes reports executions that were twice, unapproved, or denied by their error.
-func Writes(events []Event, ledger []Execution) (broken []string) {
-	bad := func(format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) }
-	times := make(map[string]int)
-	for _, x := range ledger {
-		if x.Kind == Read {
-			continue
-		}
-		if times[x.Call]++; times[x.Call] == 2 {
-			bad("I2: %s, which %v, was executed twice", x.Call, x.Kind)
-		}
-		if denied(x.Call) {
-			bad("I1: %s was executed, which was denied", x.Call)
-		}
-	}
-	for _, e := range events {
-		if (e.Denied || e.NotSent) && times[e.Call] > 0 {
-			bad("I2: %s was executed, and its error reports that it was not: %s", e.Call, e.Err)
-		}
-		if e.Kind == Delete && e.Err == "" && times[e.Call] != 1 {
-			bad("I6: %s succeeded and was executed %d times", e.Call, times[e.Call])
-		}
-	}
-	return broken
-}
-
-// Again returns how many of the items that begin with a prefix were fetched more than once.
-func Again(ledger []Execution, prefix string) (n int) {
-	times := make(map[string]int)
-	for _, x := range ledger {
-		if x.Kind == Read && len(x.Things) == 1 && strings.HasPrefix(x.Things[0], prefix) {
-			if times[x.Things[0]]++; times[x.Things[0]] == 2 {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// Peak returns the most calls that any stretch of time has beyond the rate, as a leaky bucket.
-func Peak(ledger []Execution, perMinute float64) (most float64) {
-	ledger = slices.SortedFunc(slices.Values(ledger), func(a, b Execution) int { return a.Began.Compare(b.Began) })
-	level, last := 0.0, time.Time{}
-	for _, x := range ledger {
-		level = max(0, level-x.Began.Sub(last).Seconds()*perMinute/60) + 1
-		most, last = max(most, level), x.Began
-	}
-	return most
 }
