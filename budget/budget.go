@@ -98,7 +98,7 @@ func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		return nil, fault.GivenUp(ctx)
 	}
 	began := b.Ledger.now()
-	taken, stopped := b.take(ctx, began, &call)
+	ctx, taken, stopped := b.take(ctx, began, &call)
 	if stopped != nil {
 		callstate.Of(ctx).Decide("budget", "stopped", string(stopped.Reason))
 		b.Logger.LogAttrs(ctx, slog.LevelWarn, "budget: stopped", slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
@@ -138,8 +138,9 @@ type ending struct {
 }
 
 // take takes a call and its cost from the session before the call is made, so that calls in flight at the same time do
-// not spend the same rest. It returns why the call is stopped instead, if a limit or a loop stops it.
-func (b *budget) take(ctx context.Context, now time.Duration, call *middleware.Call) (taking, *StoppedError) {
+// not spend the same rest. It returns why the call is stopped instead, if a limit or a loop stops it. The context has
+// what was computed from the arguments.
+func (b *budget) take(ctx context.Context, now time.Duration, call *middleware.Call) (context.Context, taking, *StoppedError) {
 	this := entry{tool: call.Tool, written: maphash.Bytes(b.Ledger.seed, call.Arguments), at: now}
 	class := min(call.Tool.Safety(), annotation.Safe)
 	cost := costOf(call.Tool)
@@ -153,18 +154,18 @@ func (b *budget) take(ctx context.Context, now time.Duration, call *middleware.C
 		}
 	}
 	if stopped == nil {
-		this.call = s.calls.identity(ctx, b.Ledger.seed, this, call)
+		ctx, this.call = s.calls.identity(ctx, b.Ledger.seed, this, call)
 		stopped = s.calls.loop(&b.Options, this.call, now)
 	}
 	if stopped != nil {
 		stopped.Tool = call.Tool
-		return taking{}, stopped
+		return ctx, taking{}, stopped
 	}
 	s.flying++
 	s.last = now
 	s.all.add(1, cost, 0)
 	s.classes[class].add(1, cost, 0)
-	return taking{session: s, class: class, cost: cost, place: s.calls.begin(b.Repeats, this)}, nil
+	return ctx, taking{session: s, class: class, cost: cost, place: s.calls.begin(b.Repeats, this)}, nil
 }
 
 // settle adds the time of a call that has come back, and returns what a call took that was not carried out.

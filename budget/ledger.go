@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -20,6 +21,7 @@ type Ledger struct {
 
 	mu       sync.Mutex // guards sessions; never taken while a session's is held
 	sessions *simplelru.LRU[string, *session]
+	newest   atomic.Pointer[session] // of sessions, which the next call mostly is of; nil for none; set under mu
 }
 
 // NewLedger returns an empty ledger for that many sessions; 0 means 100,000, which take 40 MB after one call each
@@ -59,12 +61,14 @@ func (l *Ledger) Forget(scope string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sessions.Remove(scope)
+	l.newest.Store(nil)
 }
 
 // A session is what one scope has spent since it was idle. Its calls may end in any order, and after a newer session
 // has taken its place in the ledger: each keeps the session in which it was counted.
 type session struct {
-	idle time.Duration // after which it is over, as its first call had it
+	scope string
+	idle  time.Duration // after which it is over, as its first call had it
 
 	mu      sync.Mutex // guards what follows
 	all     Spent
@@ -92,16 +96,21 @@ func (l *Ledger) enter(scope string, now, idle time.Duration) *session {
 
 // session returns the session of a scope, and makes room for a new one by those that are over.
 func (l *Ledger) session(scope string, now, idle time.Duration) *session {
+	if s := l.newest.Load(); s != nil && s.scope == scope { // using it again changes no order
+		return s
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s, ok := l.sessions.Get(scope); ok {
+		l.newest.Store(s)
 		return s
 	}
 	for _, oldest, ok := l.sessions.GetOldest(); ok && oldest.ended(now); _, oldest, ok = l.sessions.GetOldest() {
 		l.sessions.RemoveOldest()
 	}
-	s := &session{last: now, idle: idle}
+	s := &session{scope: scope, last: now, idle: idle}
 	l.sessions.Add(scope, s)
+	l.newest.Store(s)
 	return s
 }
 

@@ -34,9 +34,8 @@ type entry struct {
 // gets five times as many repeats.
 type history struct {
 	last []entry
-	made int    // all that there were
-	most int    // that a loop can have
-	form []byte // room for one call's canonical arguments
+	made int // all that there were
+	most int // that a loop can have
 }
 
 // nth returns the nth call before the next one, from 1, nil if it is forgotten.
@@ -101,28 +100,24 @@ func (h *history) run(period int, answers bool) int {
 	}
 }
 
-// maxForm keeps one long text from pinning its room for good.
-const maxForm = 1 << 16
-
-// identity is a digest of the tool and the arguments, however these are written.
-func (h *history) identity(ctx context.Context, seed maphash.Seed, this entry, call *middleware.Call) uint64 {
+// identity is a digest of the tool and the arguments, however these are written. The context has what was computed
+// from the arguments.
+func (h *history) identity(ctx context.Context, seed maphash.Seed, this entry, call *middleware.Call) (context.Context, uint64) {
 	for i := len(h.last) - 1; i >= 0; i-- {
 		if e := &h.last[i]; e.tool == this.tool && e.written == this.written {
-			return e.call
+			return ctx, e.call
 		}
 	}
-	form, err := callstate.AppendForm(h.form[:0], callstate.Of(ctx), call)
-	if err != nil {
-		form = append(form[:0], call.Arguments...)
-	}
-	if cap(form) <= maxForm {
-		h.form = form
+	arguments := this.written // of such as are no JSON object
+	ctx, sum, err := callstate.WithSum(ctx, call)
+	if err == nil {
+		arguments = maphash.Bytes(seed, sum[:])
 	}
 	var names [2]string
 	if call.Tool != nil {
 		names = [2]string{call.Tool.Server, call.Tool.Name()}
 	}
-	return maphash.Comparable(seed, names) ^ maphash.Bytes(seed, form)
+	return ctx, maphash.Comparable(seed, names) ^ arguments
 }
 
 func text(h *maphash.Hash, s string) { // with its length, so that no two lists of texts are the same

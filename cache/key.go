@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"sync"
 
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -23,22 +22,20 @@ func (d digest) key() key { return key(d[:]) }
 // UUID, and a store may hold a million of them.
 type key [sha256.Size / 2]byte
 
-var keyBuffers = sync.Pool{New: func() any { return new([]byte) }}
-
-// digestOf hashes scope, server, name, definition and canonical arguments, the first
-// three with their lengths, so that no two calls hash the same text.
+// digestOf hashes scope, server, name, definition and the hash of the canonical arguments. The first three have
+// their lengths before them and the others have one length, so that no two calls hash the same text.
 func digestOf(ctx context.Context, call *middleware.Call) (digest, error) {
-	buffer := keyBuffers.Get().(*[]byte)
-	b := (*buffer)[:0]
+	sum, err := callstate.SumOf(ctx, call)
+	if err != nil {
+		return digest{}, err
+	}
+	var room [256]byte
+	b := room[:0]
 	for _, part := range [...]string{call.Scope, call.Tool.Server, call.Tool.Name()} {
 		b = binary.AppendUvarint(b, uint64(len(part)))
 		b = append(b, part...)
 	}
 	b = append(b, call.Tool.Digest[:]...)
-	b, err := callstate.AppendForm(b, callstate.Of(ctx), call)
-	id := digest(sha256.Sum256(b))
-	if *buffer = b; cap(b) <= 4*maxArguments {
-		keyBuffers.Put(buffer)
-	}
-	return id, err
+	b = append(b, sum[:]...)
+	return sha256.Sum256(b), nil
 }

@@ -22,8 +22,15 @@ const (
 type Memory struct {
 	mu      sync.Mutex // guards what follows
 	servers versions.Servers[Name]
-	writes  map[string]Write // those in flight, Until the end of the lease
+	writes  map[string]openWrite
 	values  *simplelru.LRU[digest, memoryValue]
+}
+
+// An openWrite is one in flight, Until the end of its lease.
+type openWrite struct {
+	Write
+
+	inFlight versions.Write[Name]
 }
 
 // A memoryValue is a value, or the flight that fetches it.
@@ -39,14 +46,14 @@ var _ Remote = (*Memory)(nil)
 // NewMemory returns an empty memory.
 func NewMemory() *Memory {
 	values, _ := simplelru.NewLRU[digest, memoryValue](10_000, nil) // its one error is a size below 1
-	return &Memory{writes: make(map[string]Write), values: values}
+	return &Memory{writes: make(map[string]openWrite), values: values}
 }
 
 // endExpired ends the writes with an expired lease. The caller holds the lock.
 func (m *Memory) endExpired(now time.Time) {
 	for _, w := range m.writes {
 		if !now.Before(w.Until) {
-			m.end(w)
+			m.end(w.Write)
 		}
 	}
 }
@@ -56,8 +63,8 @@ func (m *Memory) endExpired(now time.Time) {
 func (m *Memory) end(w Write) (alone bool) {
 	if open, ok := m.writes[w.ID]; ok {
 		delete(m.writes, w.ID)
-		m.servers.End(w.Server, open.Names)
-		alone = !m.servers.Changed(w.Server, open.Names, open.since)
+		open.inFlight.End()
+		alone = !m.servers.Changed(w.Server, open.Names, open.inFlight.Since)
 	}
 	m.servers.Mark(w.Server, w.Names)
 	return alone
@@ -124,8 +131,7 @@ func (m *Memory) Begin(_ context.Context, w Write) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.endExpired(now)
-	w.since = m.servers.Begin(w.Server, w.Names)
-	m.writes[w.ID] = w
+	m.writes[w.ID] = openWrite{w, m.servers.Begin(w.Server, w.Names)}
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/versions"
 )
 
 // A Remote is a cache that several replicas of a host share. [NewMemory] returns one
@@ -54,8 +53,6 @@ type Write struct {
 	Server string
 	Names  []Name
 	Until  time.Time // when it has ended in any case; zero if that is not known
-
-	since versions.Version // of its result, in a Memory
 }
 
 // Found is what a look has found.

@@ -19,17 +19,17 @@ import (
 func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name) (res *mcp.CallToolResult, since versions.Version, ticket string, err error) {
 	record(ctx, "passed", "it may change the server")
 	c.Store.writes.Add(1)
-	since = c.Store.servers.Begin(call.Tool.Server, names)
-	defer c.Store.servers.End(call.Tool.Server, names) // also after a panic
+	w := c.Store.servers.Begin(call.Tool.Server, names)
+	defer w.End() // also after a panic
 	if c.Remote != nil {
 		end := c.beginShared(ctx, call, names)
 		defer func() { ticket = end() }()
 		if ctx.Err() != nil {
-			return nil, since, "", fault.GivenUp(ctx)
+			return nil, w.Since, "", fault.GivenUp(ctx)
 		}
 	}
 	res, err = c.next.CallTool(ctx, *call)
-	return res, since, "", err
+	return res, w.Since, "", err
 }
 
 // beginShared reports the begin of a write to the other replicas. The func that it returns

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -21,6 +22,7 @@ const (
 // budget counts the used tokens of each server. A server that has used none is not in the map.
 type budget struct {
 	tokens int
+	inUse  atomic.Bool // the map is not empty, so that most calls need no lock to give nothing back
 
 	mu    sync.Mutex
 	spent map[string]int
@@ -52,11 +54,15 @@ func (b *budget) take(server string, cost int) bool {
 		return false
 	}
 	b.spent[server] += cost
+	b.inUse.Store(true)
 	return true
 }
 
 // give returns tokens, up to a full budget.
 func (b *budget) give(server string, tokens int) {
+	if !b.inUse.Load() {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	spent, known := b.spent[server]
@@ -66,5 +72,6 @@ func (b *budget) give(server string, tokens int) {
 		b.spent[server] = spent - tokens
 	default:
 		delete(b.spent, server)
+		b.inUse.Store(len(b.spent) > 0)
 	}
 }

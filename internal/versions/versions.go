@@ -27,7 +27,8 @@ type Servers[N comparable] struct {
 
 	mu      sync.Mutex // guards what follows
 	byName  map[string]*server[N]
-	dropped Version // what was requested earlier from a server that is not recorded is stale
+	latest  *server[N] // whose record was looked for last, as it mostly is again; nil for none
+	dropped Version    // what was requested earlier from a server that is not recorded is stale
 }
 
 // Now returns the version as of now.
@@ -70,9 +71,19 @@ func (s *Servers[N]) Changed(server string, names []N, since Version) bool {
 	return since == 0 || s.dropped > since
 }
 
-// Begin records the begin of a write to the names. It returns the version of the write's own result, which is
-// 0 while others are in flight, since they may come last.
-func (s *Servers[N]) Begin(server string, names []N) Version {
+// A Write is one that is in flight. It ends once.
+type Write[N comparable] struct {
+	// Since is the version of the write's own result. It is 0 if others were in flight when it began, since they may
+	// come last.
+	Since Version
+
+	servers *Servers[N]
+	on      *server[N]
+	names   []N
+}
+
+// Begin records the begin of a write to the names.
+func (s *Servers[N]) Begin(server string, names []N) Write[N] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	on := s.of(server)
@@ -80,31 +91,32 @@ func (s *Servers[N]) Begin(server string, names []N) Version {
 	s.inFlight.Add(1)
 	now := s.mark(on, names)
 	if len(names) == 0 {
-		on.inFlight++
+		on.inFlight.Add(1)
 	}
 	for _, name := range names {
 		on.named[name]++
 	}
 	if others {
-		return 0
+		now = 0
 	}
-	return now
+	return Write[N]{now, s, on, names}
 }
 
-// End records that a write has returned.
-func (s *Servers[N]) End(server string, names []N) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	on := s.of(server)
-	if len(names) == 0 {
-		on.inFlight--
+// End records that the write has returned. Without names it takes no lock: the record of a server with a write in
+// flight is not dropped, and a reader that still sees the write counted takes it for one that has not returned.
+func (w Write[N]) End() {
+	if len(w.names) == 0 {
+		w.on.inFlight.Add(-1)
+	} else {
+		w.servers.mu.Lock()
+		defer w.servers.mu.Unlock()
 	}
-	for _, name := range names {
-		if on.named[name]--; on.named[name] == 0 {
-			delete(on.named, name)
+	for _, name := range w.names {
+		if w.on.named[name]--; w.on.named[name] == 0 {
+			delete(w.on.named, name)
 		}
 	}
-	s.inFlight.Add(-1)
+	w.servers.inFlight.Add(-1)
 }
 
 // Mark records that what the names stand for may have changed now.
@@ -133,6 +145,9 @@ func (s *Servers[N]) mark(on *server[N], names []N) (now Version) {
 
 // of returns the record of a server. The caller holds the lock.
 func (s *Servers[N]) of(name string) *server[N] {
+	if s.latest != nil && s.latest.name == name {
+		return s.latest
+	}
 	on := s.byName[name]
 	if on == nil {
 		if s.byName == nil {
@@ -141,14 +156,16 @@ func (s *Servers[N]) of(name string) *server[N] {
 		if len(s.byName) >= maxServers {
 			s.drop()
 		}
-		on = &server[N]{whole: s.dropped, last: s.dropped, written: make(map[N]Version), named: make(map[N]int)}
+		on = &server[N]{name: name, whole: s.dropped, last: s.dropped, written: make(map[N]Version), named: make(map[N]int)}
 		s.byName[name] = on
 	}
+	s.latest = on
 	return on
 }
 
 // drop removes the servers without a write in flight.
 func (s *Servers[N]) drop() {
+	s.latest = nil
 	s.dropped = s.Raise()
 	for name, on := range s.byName {
 		if !on.busy(nil) {
@@ -159,11 +176,12 @@ func (s *Servers[N]) drop() {
 
 // A server is the record of the writes to one.
 type server[N comparable] struct {
+	name     string
 	whole    Version       // the last write without names
 	last     Version       // the last write of any kind
 	others   Version       // no entity outside of written was written after this
 	written  map[N]Version // the last write to each entity
-	inFlight int           // writes without names that are in flight
+	inFlight atomic.Int64  // writes without names that are in flight; becomes less without the lock
 	named    map[N]int     // what the other writes in flight name
 }
 
@@ -186,7 +204,7 @@ func (s *server[N]) changed(names []N, since Version) bool {
 
 // busy reports whether a write in flight may change what the names stand for.
 func (s *server[N]) busy(names []N) bool {
-	if s.inFlight > 0 {
+	if s.inFlight.Load() > 0 {
 		return true
 	}
 	if len(names) == 0 {
