@@ -167,8 +167,7 @@ func (c *cacher) read(ctx context.Context, call *middleware.Call, ttl time.Durat
 	}
 	names := c.naming.of(ctx, call)
 	if c.Remote != nil && ttl > 0 {
-		r := sharedRead{cacher: c, call: *call, ttl: ttl, near: c.Near, q: Question{Server: call.Tool.Server, ID: id, Names: names}}
-		return r.read(ctx)
+		return c.readShared(ctx, call, id, names, ttl)
 	}
 	e, f, leads := c.Store.of(id.key()).join(ctx, id.key(), call.Tool.Server, names, now)
 	switch {
@@ -225,9 +224,14 @@ func (c *cacher) answered(ctx context.Context, call *middleware.Call, how string
 	callstate.Of(ctx).Write(func(r *callstate.Record) { r.Cached, r.Age, r.Freshness = true, age, freshness })
 	record(ctx, how, "")
 	if c.Logger.Enabled(ctx, slog.LevelDebug) {
-		c.Logger.LogAttrs(ctx, slog.LevelDebug, "cache: "+how, slog.String("tool", call.Tool.String()),
-			slog.String("class", call.Tool.Safety().String()), slog.Duration("age", age), slog.String("freshness", string(freshness)))
+		c.log(ctx, call, how, age)
 	}
+}
+
+func (c *cacher) log(ctx context.Context, call *middleware.Call, how string, age time.Duration) {
+	c.Logger.LogAttrs(ctx, slog.LevelDebug, "cache: "+how, slog.String("tool", call.Tool.String()),
+		slog.String("class", call.Tool.Safety().String()), slog.Duration("age", age),
+		slog.String("freshness", string(call.Tool.Annotations.Freshness)))
 }
 
 func record(ctx context.Context, what, why string) { callstate.Of(ctx).Decide("cache", what, why) }

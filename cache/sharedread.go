@@ -46,6 +46,11 @@ type sharedRead struct {
 	asked time.Duration    // by its clock
 }
 
+func (c *cacher) readShared(ctx context.Context, call *middleware.Call, id digest, names []Name, ttl time.Duration) (*mcp.CallToolResult, error) {
+	r := sharedRead{cacher: c, call: *call, ttl: ttl, near: c.Near, q: Question{Server: call.Tool.Server, ID: id, Names: names}}
+	return r.read(ctx)
+}
+
 // read answers from the remote cache, waits for the caller that asks the server already, or asks it.
 func (r *sharedRead) read(ctx context.Context) (*mcp.CallToolResult, error) {
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {

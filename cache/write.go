@@ -22,14 +22,22 @@ func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name)
 	w := c.Store.servers.Begin(call.Tool.Server, names)
 	defer w.End() // also after a panic
 	if c.Remote != nil {
-		end := c.beginShared(ctx, call, names)
-		defer func() { ticket = end() }()
-		if ctx.Err() != nil {
-			return nil, w.Since, "", fault.GivenUp(ctx)
-		}
+		res, ticket, err = c.writeShared(ctx, call, names)
+	} else {
+		res, err = c.next.CallTool(ctx, *call)
+	}
+	return res, w.Since, ticket, err
+}
+
+// writeShared makes a write that other replicas are told of.
+func (c *cacher) writeShared(ctx context.Context, call *middleware.Call, names []Name) (res *mcp.CallToolResult, ticket string, err error) {
+	end := c.beginShared(ctx, call, names)
+	defer func() { ticket = end() }()
+	if ctx.Err() != nil {
+		return nil, "", fault.GivenUp(ctx)
 	}
 	res, err = c.next.CallTool(ctx, *call)
-	return res, w.Since, "", err
+	return res, "", err
 }
 
 // beginShared reports the begin of a write to the other replicas. The func that it returns

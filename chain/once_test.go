@@ -95,6 +95,40 @@ func judging(t *testing.T, tool string) middleware.Middleware {
 	return preflight.New(preflight.Options{Rules: preflight.Rules{tool: preflight.When("dry_run", true).Safe()}})
 }
 
+// Without anything that reads the record of a call, budget and cache compute its canonical arguments once, too, unless
+// something between them changes the arguments.
+func TestFormIsComputedOnceWithoutARecord(t *testing.T) { // not parallel: it counts for all
+	formed := 0
+	callstate.Observe = func(what string) {
+		if what == "form" {
+			formed++
+		}
+	}
+	defer func() { callstate.Observe = func(string) {} }()
+	executor := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return answer, nil })
+	change := func(next middleware.ToolCaller) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			call.Arguments = json.RawMessage(`{"id":3}`)
+			return next.CallTool(ctx, call)
+		})
+	}
+	for name, c := range map[string]struct {
+		between []middleware.Middleware
+		want    int
+	}{"nothing": {nil, 1}, "a change": {[]middleware.Middleware{change}, 2}} {
+		formed = 0
+		links := append(append([]middleware.Middleware{budget.New(budget.Options{})}, c.between...), cache.New(cache.Options{}))
+		caller := chain.New(links...).Then(executor)
+		call := middleware.Call{Tool: tool(t, "list_notes", annotation.ReadOnly()), Arguments: json.RawMessage(`{"id":1}`)}
+		if _, err := caller.CallTool(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+		if formed != c.want {
+			t.Errorf("%s between them: computed %d times, want %d", name, formed, c.want)
+		}
+	}
+}
+
 // For a dangerous call that is approved and recorded, with every slot filled, the
 // canonical arguments and the binding are computed once, the catalog is consulted at
 // admission and at the guard, and the call crosses at most twenty callers up to the guard.

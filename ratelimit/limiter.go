@@ -47,7 +47,7 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	case len(buckets) == 0, l.o.Shared == nil && l.local.allow(scope, buckets):
 		return nil
 	}
-	return l.wait(ctx, tool, Waiter{ID: rand.Text(), Scope: scope, Most: l.o.MaxWaiters, Buckets: slices.Clone(buckets)})
+	return l.wait(ctx, tool, scope, slices.Clone(buckets))
 }
 
 // buckets appends the buckets of a call, the tool's own first. It reports false if the hint allows no calls.
@@ -78,7 +78,8 @@ func (l Limit) bucket(server, tool string) Bucket {
 }
 
 // wait returns when the tokens are taken, the wait would be too long, or the call is given up.
-func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, w Waiter) error {
+func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, scope string, buckets []Bucket) error {
+	w := Waiter{ID: rand.Text(), Scope: scope, Most: l.o.MaxWaiters, Buckets: buckets}
 	if l.o.Shared == nil {
 		w.awake = make(chan struct{}, 1)
 	}

@@ -91,20 +91,32 @@ func (r *retrier) Describe() middleware.Description {
 }
 
 func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	server := "" // whose budget the call uses; calls without a tool share one
-	if call.Tool != nil {
-		server = call.Tool.Server
+	res, err := r.attempt(ctx, &call)
+	if err != nil {
+		return r.again(ctx, call, err)
 	}
-	var bounds *backoff.ExponentialBackOff // made after the first failure, one for each call
+	r.budget.give(serverOf(&call), successGain)
+	return res, nil
+}
+
+func (r *retrier) attempt(ctx context.Context, call *middleware.Call) (*mcp.CallToolResult, error) {
+	callstate.Of(ctx).Write(func(r *callstate.Record) { r.Attempts++ })
+	return r.next.CallTool(ctx, *call)
+}
+
+// serverOf returns the server whose budget the call uses. Calls without a tool share one.
+func serverOf(call *middleware.Call) string {
+	if call.Tool == nil {
+		return ""
+	}
+	return call.Tool.Server
+}
+
+// again makes a call again whose first attempt has failed, as long as that is allowed.
+func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*mcp.CallToolResult, error) {
+	var bounds *backoff.ExponentialBackOff // of the waits of this call
 	var doubt error                        // of the first attempt that may have changed something
-	cost := 0                              // of the attempt under way
 	for attempt := 1; ; attempt++ {
-		callstate.Of(ctx).Write(func(r *callstate.Record) { r.Attempts++ })
-		res, err := r.next.CallTool(ctx, call)
-		if err == nil {
-			r.budget.give(server, max(cost, successGain))
-			return res, nil
-		}
 		ended := outcome(call, doubt, err)
 		if ctx.Err() != nil || !r.repeatable(call, err) {
 			return nil, ended
@@ -123,8 +135,8 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 		if !ok {
 			return nil, exhausted
 		}
-		cost = costOf(err)
-		if !r.budget.take(server, cost) {
+		cost := costOf(err) // of the next attempt
+		if !r.budget.take(serverOf(&call), cost) {
 			exhausted.OverBudget = true
 			return nil, exhausted
 		}
@@ -132,11 +144,16 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 			slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
 			slog.Int("attempt", attempt+1), slog.Duration("wait", wait), slog.Any("error", redact.Said{Call: call, Value: err}))
 		if gone := sleep(ctx, wait); gone != nil {
-			r.budget.give(server, cost) // nothing was sent for it
+			r.budget.give(serverOf(&call), cost) // nothing was sent for it
 			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, ended)
 		}
 		if said := callstate.Of(ctx); said.HasRecord() {
 			said.Decide("retry", "again", err.Error())
+		}
+		var res *mcp.CallToolResult
+		if res, err = r.attempt(ctx, &call); err == nil {
+			r.budget.give(serverOf(&call), max(cost, successGain))
+			return res, nil
 		}
 	}
 }

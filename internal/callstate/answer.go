@@ -80,9 +80,13 @@ func answerTo(ctx context.Context, call *middleware.Call) *answer {
 // other bytes, another scope, server or definition. A call that must be recorded stays so.
 func Judged(ctx context.Context, call *middleware.Call, accepted *middleware.Tool) *middleware.Tool {
 	s := nearest(ctx)
-	if _, ok := find[*answer](s, nil); !ok {
+	if _, ok := find[*answer](s, nil); !ok { // as for most calls, which need no copy of the tool
 		return accepted
 	}
+	return judged(ctx, s, call, accepted)
+}
+
+func judged(ctx context.Context, s *State, call *middleware.Call, accepted *middleware.Tool) *middleware.Tool {
 	its := *call
 	its.Tool = accepted
 	tool := *accepted

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -59,7 +60,7 @@ func plainValue(d *json.Decoder, strict bool, depth int) (form string, ok bool) 
 }
 
 func plainObject(d *json.Decoder, strict bool, depth int) (form string, ok bool) {
-	members := map[string]string{} // by the name in its form
+	values := map[string]string{} // by the name in its form
 	var names []string
 	for d.More() {
 		token, err := d.Token()
@@ -69,21 +70,16 @@ func plainObject(d *json.Decoder, strict bool, depth int) (form string, ok bool)
 			return "", false
 		}
 		names = append(names, name)
-		if members[plainText(name)], ok = plainValue(d, strict, depth+1); !ok {
+		if values[plainText(name)], ok = plainValue(d, strict, depth+1); !ok {
 			return "", false
 		}
 	}
-	names = names[:0]
-	for name, value := range members {
-		names = append(names, name+":"+value)
+	var members []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		members = append(members, name+":"+values[name])
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		one, _, _ := strings.Cut(a, `":`)
-		other, _, _ := strings.Cut(b, `":`)
-		return strings.Compare(one+`"`, other+`"`)
-	})
 	_, err := d.Token()
-	return "{" + strings.Join(names, ",") + "}", err == nil
+	return "{" + strings.Join(members, ",") + "}", err == nil
 }
 
 func plainText(s string) string {

@@ -112,7 +112,12 @@ func Call(ctx context.Context, call middleware.Call, lookup Lookup) (*mcp.CallTo
 		}
 		return res, err
 	}
-	grant := callstate.Find(ctx, &call)
+	return approved(ctx, call, target, lookup)
+}
+
+// approved makes a call that a person has to approve, if one has.
+func approved(ctx context.Context, call middleware.Call, target Target, lookup Lookup) (*mcp.CallToolResult, error) {
+	tool, grant := call.Tool, callstate.Find(ctx, &call)
 	if grant == nil {
 		return nil, &RefusedError{Tool: tool, Reason: "nobody approved it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads"}
 	}
@@ -126,7 +131,8 @@ func Call(ctx context.Context, call middleware.Call, lookup Lookup) (*mcp.CallTo
 		grant.Return()
 		return nil, fault.GivenUp(ctx)
 	}
-	if target, err = settled(ctx, call, target, lookup); err != nil {
+	target, err := settled(ctx, call, target, lookup)
+	if err != nil {
 		grant.Return()
 		return nil, err
 	}
