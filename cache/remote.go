@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"time"
-
 )
 
 // A Remote is a cache that several replicas of a host share. [NewMemory] returns one
