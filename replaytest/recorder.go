@@ -2,8 +2,7 @@ package replaytest
 
 // A recorder sits between a client and a server and sees the messages of both. It pairs requests with answers by
 // their ids. Each value is cleaned before it is kept; if that reveals a secret which was not known before, the values
-// before it are cleaned again. The file is written after each answer, unless that takes too much of the time, and at
-// the end.
+// before it are cleaned again. The file is written after each answer, less often once it is large, and at the end.
 
 import (
 	"context"
@@ -34,8 +33,8 @@ type Recorder struct {
 	asked     map[string]asked // by the id of the request
 	recording Recording
 	schemas   map[string]schemas
-	written   time.Time
-	took      time.Duration
+	written   int // bytes of the file
+	unwritten int // bytes of the answers since
 }
 
 // asked is a request that waits for its answer.
@@ -163,8 +162,11 @@ func (r *Recorder) answered(a asked, m message) {
 	if c.Missing = ""; err != nil {
 		c.Missing = "its answer is not recorded: " + err.Error()
 	}
-	const quick, share = 50 * time.Millisecond, 20 // of the time at most goes into writes that are not quick
-	if time.Since(r.written) > share*(r.took-quick) {
+	// The file is written as a whole. Once it is large it is written when it has grown by a twentieth, so that all
+	// writes together are at most some twenty times what is recorded.
+	const small, share = 256 << 10, 20
+	r.unwritten += len(c.Result) + len(c.Error)
+	if r.written < small || r.unwritten >= r.written/share {
 		_ = r.write() // Close reports it
 	}
 }
@@ -195,9 +197,10 @@ func (r *Recorder) clean(place string, raw json.RawMessage, hide hiding, schema 
 }
 
 func (r *Recorder) write() error {
-	r.written = time.Now()
-	err := r.recording.write(r.path)
-	r.took = time.Since(r.written)
+	size, err := r.recording.write(r.path)
+	if err == nil {
+		r.written, r.unwritten = size, 0
+	}
 	return err
 }
 

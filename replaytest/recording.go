@@ -34,24 +34,24 @@ type call struct {
 }
 
 // write replaces the file.
-func (r *Recording) write(path string) error {
+func (r *Recording) write(path string) (size int, err error) {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	err := e.Encode(struct {
+	err = e.Encode(struct {
 		Format string            `json:"format"`
 		Server json.RawMessage   `json:"server"`
 		Tools  []json.RawMessage `json:"tools"`
 		Calls  []call            `json:"calls"`
 	}{format, r.server, append([]json.RawMessage{}, r.tools...), append([]call{}, r.calls...)})
 	if err != nil {
-		return fmt.Errorf("replaytest: %w", err)
+		return 0, fmt.Errorf("replaytest: %w", err)
 	}
 	if err := wholefile.Replace(path, text.Bytes()); err != nil {
-		return fmt.Errorf("replaytest: the recording was not saved: %w", err)
+		return 0, fmt.Errorf("replaytest: the recording was not saved: %w", err)
 	}
-	return nil
+	return text.Len(), nil
 }
 
 // Load reads the file of a recording, and refuses anything unknown; the error names the line.
