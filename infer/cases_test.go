@@ -434,11 +434,11 @@ var cases = map[string]string{
 		supprimer_compte | | unknown
 		löschen | | unknown
 		borrar | | unknown
-		eliminar_usuario | Elimina un usuario del sistema | unknown
-		benutzer | Zeigt alle Benutzer der Firma | unknown
-		削除 | ユーザーを削除します | unknown
-		очистить | Очистить корзину | unknown
-		datos | Lista de los datos del usuario para la empresa | unknown
+		eliminar_usuario | Elimina un usuario del sistema | dangerous
+		benutzer | Zeigt alle Benutzer der Firma | safe
+		削除 | ユーザーを削除します | dangerous
+		очистить | Очистить корзину | dangerous
+		datos | Lista de los datos del usuario para la empresa | safe
 		cliente | Scan het systeem van de klant | unknown
 		utilisateurs_delete | | dangerous`,
 	"hidden words": "\n" +

@@ -23,8 +23,33 @@ var decided = map[string]string{
 	"a verb alone": `
 		perform | | | dangerous
 		sync | Sync | | dangerous`,
-	"what the description runs": `
-		query_lamps | Run a SQL statement | | dangerous`,
+	"a verb of another language": `
+		lamps | 列出灯 | | safe
+		lamps | 删除灯 | | dangerous
+		lamps | Supprime la lampe | | dangerous
+		lamps | Beschreibt die Lampen und das Licht | | safe
+		get_lamp | 删除灯 | | dangerous
+		query_lamps | 查询并删除灯 | | dangerous
+		get_lamp | 获取灯。会自动发送邮件。 | | dangerous
+		get_lamp | ランプを削除します | | dangerous
+		get_lamp | ランプを検索して削除します | | dangerous
+		get_lamp | 램프를 삭제합니다 | | dangerous
+		get_lamp | Удаляет лампу | | dangerous
+		get_lamp | Löscht eine Lampe | | dangerous
+		get_lamp | Elimina una lámpara | | dangerous
+		get_lamp | Exclui uma lâmpada | | dangerous
+		get_lamp | Supprime la lampe | | dangerous
+		get_lamp | Rimuove la lampada | | dangerous`,
+	"a command of any kind": `
+		lamps | Lamp commands | {"properties":{"command":{"type":"string"},"parameters":{"type":"object"}}} | dangerous
+		perform_action | Perform an action on a lamp | {"properties":{"action_id":{"type":"string"}}} | dangerous`,
+	"an address that the outcome goes to": `
+		get_lamp | Gets a lamp | {"properties":{"webhook_url":{"type":"string"}}} | moderate`,
+	"money that is spent": `
+		ask_lamp | Asks a person for a lamp | {"properties":{"budget_usd":{"type":"number","description":"Payment in USD"}}} | dangerous`,
+	"a switch that does more": `
+		archive_lamp | Archives a lamp | {"properties":{"send_email":{"type":"boolean"}}} | dangerous
+		get_lamp | Gets a lamp | {"properties":{"delete_source":{"type":"boolean"}}} | dangerous`,
 	"the name's verb": `
 		get_lamp | | | safe
 		can_delete_lamp | Tells whether a lamp can go | | safe
@@ -58,6 +83,9 @@ var decided = map[string]string{
 		share_album | | | dangerous
 		lamp_status | | | safe`,
 	"name and description at odds": `
+		query_lamps | Run a SQL statement | | dangerous
+		check_lamp | Run a shell command on the lamp | | dangerous
+		get_lamp | Executes arbitrary Python code | | dangerous
 		get_lamp | Replaces the bulb of a lamp | | dangerous
 		get_pass | Generates a pass for a guest | | moderate
 		preview_lamp | Deploys the lamp to a house | | dangerous`,
@@ -152,6 +180,9 @@ var undecided = map[string]string{
 		lamp_box | Allows access to the lamps | | unknown
 		lamps | Current lamps delete orders | | unknown`,
 	"name and description at odds": `
+		query_lamps | Run a SQL statement | | dangerous
+		check_lamp | Run a shell command on the lamp | | dangerous
+		get_lamp | Executes arbitrary Python code | | dangerous
 		get_lamp | Grants permission to get a lamp | | safe`,
 	"a second verb of the name": `
 		get_lamp_reply | Gets the reply of a lamp | | safe
@@ -165,12 +196,35 @@ var undecided = map[string]string{
 	"what else is said": `
 		find_lamp_zip | Finds a lamp by first name, last name, and zip code | | safe
 		get_lamp_change | Gets the state of a request to create, update, or delete a lamp | | safe`,
+	"a command of any kind": `
+		get_lamp_guide | Gets a guide | {"properties":{"command":{"type":"string"},"parameters":{"type":"object"}}} | safe`,
+	"an address that the outcome goes to": `
+		get_lamp | Gets a lamp | {"properties":{"webhook_id":{"type":"string"}}} | safe`,
+	"money that is spent": `
+		find_lamp | Finds a lamp | {"properties":{"budget":{"type":"number","description":"The most that it may cost"}}} | safe`,
+	"a switch that does more": `
+		create_lamp_template | Creates a template | {"properties":{"send_email":{"type":"boolean"}}} | moderate
+		get_lamp | Gets a lamp | {"properties":{"remove_images":{"type":"boolean"}}} | safe`,
+	"a parameter that is run": `
+		delete_run | Deletes a run | {"properties":{"code":{"type":"string","description":"Code of the project"}}} | dangerous`,
+	"a choice of a parameter": `
+		get_lamp | Gets a lamp | {"properties":{"mode":{"enum":["period","trend","drop_attribution"]}}} | safe
+		find_lamp | Finds a lamp | {"properties":{"operation":{"enum":["eq","starts_with"]}}} | safe`,
 	"a parameter says what happens": `
+		get_lamp | Gets a lamp | {"properties":{"x":{"type":"integer","description":"Longer names are truncated"}}} | safe
 		get_lamp | Gets a lamp | {"properties":{"x":{"type":"boolean","description":"Whether lamps that were deleted are shown"}}} | safe
 		get_lamp | Gets a lamp | {"properties":{"code":{"type":"string","description":"The code of a country"}}} | safe`,
 	"another language": `
 		query_lamps | 查询灯的列表 | | safe
-		query_lamps | 查询并删除灯 | | unknown
+		get_lamp | ランプの一覧を取得します | | safe
+		get_lamp | 램프 목록을 조회합니다 | | safe
+		get_lamp | Возвращает список ламп | | safe
+		get_lamp | Ruft die Lampen eines Hauses ab | | safe
+		get_lamp | Obtiene una lámpara | | safe
+		get_lamp | Retorna uma lâmpada | | safe
+		get_lamp | Renvoie la lampe | | safe
+		get_lamp | Restituisce la lampada | | safe
+		list_lamps | List lamps (照明). | | safe
 		get_lamp | Get a ランプ of the house | | safe
 		get_lamp | Lamp glow | | safe
 		get_sconce | Sconce luminance | | safe

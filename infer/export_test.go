@@ -48,7 +48,7 @@ func WithoutEach(f func(gone Entry)) {
 // WithoutEachCue is WithoutEach for the names of parameters.
 func WithoutEachCue(f func(gone Entry)) {
 	all := cuesOf()
-	for i, p := range parameters {
+	for i, p := range cueWords {
 		for word := range strings.FieldsSeq(p.words) {
 			kept := all[word]
 			all[word] &^= p.cue
@@ -60,8 +60,13 @@ func WithoutEachCue(f func(gone Entry)) {
 
 // RuleNames lists the rules in the order of their application.
 func RuleNames() (names []string) {
-	for _, r := range rules {
+	for _, r := range slices.Concat(deeds, raises, doubts) {
 		names = append(names, r.name)
+	}
+	for _, r := range powers {
+		if !slices.Contains(names, r.name) {
+			names = append(names, r.name)
+		}
 	}
 	return names
 }
@@ -69,11 +74,20 @@ func RuleNames() (names []string) {
 // WithoutRule calls f while the rule finds nothing. Nothing else may infer at the
 // same time.
 func WithoutRule(name string, f func()) {
-	for i := range rules {
-		if r := &rules[i]; r.name == name {
-			find := r.find
-			r.find = func(*tool) finding { return finding{} }
-			defer func() { r.find = find }()
+	for _, rules := range [][]rule{deeds, raises, doubts} {
+		for i := range rules {
+			if r := &rules[i]; r.name == name {
+				find := r.find
+				r.find = func(*tool) finding { return finding{} }
+				defer func() { r.find = find }()
+			}
+		}
+	}
+	for i := range powers {
+		if r := &powers[i]; r.name == name {
+			counts := r.counts
+			r.counts = func(*tool, *parameter) bool { return false }
+			defer func() { r.counts = counts }()
 		}
 	}
 	f()

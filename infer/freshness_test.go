@@ -2,7 +2,6 @@ package infer_test
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -96,8 +95,8 @@ func TestLabelledFreshness(t *testing.T) {
 		Also         []string
 		Secret       bool
 	}
-	labels := lines[label](t, filepath.Join("..", "..", "shared", "eval", "freshness.jsonl"))
-	show := os.Getenv("MISSES") != ""
+	labels := lines[label](t, shared(t, "freshness.jsonl"))
+	shows := os.Getenv("MISSES") != ""
 	var volatile, secret, stable, shared share
 	for i, a := range inferAll(tools) {
 		at := slices.IndexFunc(labels, func(l label) bool { return l.Server == tools[i].Server && l.Name == tools[i].Name })
@@ -105,7 +104,7 @@ func TestLabelledFreshness(t *testing.T) {
 			continue
 		}
 		l, miss := labels[at], false
-		remembered := a.Safety() == annotation.Safe && a.Secret != annotation.Yes && (a.Freshness == annotation.Stable || a.Freshness == annotation.Shared)
+		remembered := mildest(a) == annotation.Safe && a.Secret != annotation.Yes && (a.Freshness == annotation.Stable || a.Freshness == annotation.Shared)
 		if l.Secret {
 			secret.add(remembered)
 			miss = remembered
@@ -122,7 +121,7 @@ func TestLabelledFreshness(t *testing.T) {
 			miss = remembered && a.Freshness == annotation.Stable
 			shared.add(miss)
 		}
-		if miss && show {
+		if miss && shows {
 			t.Logf("%s %s is %s, labelled %s", l.Server, l.Name, a.Summary(), l.Fresh)
 		}
 	}

@@ -152,7 +152,7 @@ var rows = []struct{ tool, want, words string }{
 	{"get widget | Get a widget. _ is deleted", "safe", `nothing`},
 	{"_ delete", "safe", `can could is are would should has`},
 	{"gadget | The _ will get the widgets", "safe", `functions users lets wants needs`},
-	{"gadget | List _ xyz", "unknown", `os e y`},
+	{"gadget | Fetch _ xyz", "unknown", `os e y`},
 	{`query widget | Run a query | {"properties":{"_":{"type":"string"}}}`, "dangerous", `query statement`},
 	{"write _", "dangerous", `file`},
 	{"create _ email", "moderate", `draft template`},
@@ -162,7 +162,7 @@ var rows = []struct{ tool, want, words string }{
 		emulation overlay focus sort layout console input field search timer`},
 	{"run _", "dangerous", `sql code script command shell bash powershell javascript js python expression cypher terminal console ddl
 		dml macro applescript lua jxa binary program query migration playbook statement notebook cell manifest`},
-	{"generate _", "safe", `chart diagram graph plot preview summary report text description caption documentation doc type typescript
+	{"generate _", "safe", `pdf chart diagram graph plot preview summary report text description caption documentation doc type typescript
 		code snippet query sql schema template thumbnail qr barcode hash uuid guid name title idea suggestion insight analysis
 		mock sample example url deeplink markdown html css json yaml spreadsheet wireframe palette heatmap histogram treemap
 		visualization map mindmap embedding forecast prediction estimate checksum digest changelog transcript outline prompt answer
@@ -198,24 +198,34 @@ var rows = []struct{ tool, want, words string }{
 	{"roll _", "dangerous", `back`},
 	{"rename bucket | Rename a bucket _", "dangerous", `irreversible irreversibly permanently destructive destructively`},
 	{"rename bucket | Rename a bucket. It cannot be _", "dangerous", `undone reversed`},
-	{`query logs | A _ query | {"properties":{"sql":{"type":"string"}}}`, "safe", `readonly nondestructive`},
+	{"run _", "dangerous", `release deployment deploy rollout campaign production rule`},
+	{"_ snapshot", "dangerous", `restore`},
+	{"list widgets | List widgets. It will _ a gadget", "safe", `refuse`},
+	{"_ hotel", "dangerous", `reserve`},
+	{"gadget | Approve a gadget and release _ payment", "dangerous", `their his her`},
+	{"_ gadget | Review it. Delete the broken ones.", "dangerous", `review`},
+	{"_ gadget | Gets a gadget", "safe", `recompile reconstruct redesign redraft redraw repackage retouch retranslate rewrite`},
 	{"gadget | Types _ fields", "moderate", `into onto`},
 	{"gadget | _ you to delete things", "dangerous", `help helps`},
 	{"gadget | _ you to list things", "safe", `allow allows enable enables help helps lets`},
-	{"gadget | List xyz _ \u043a\u043b\u044e\u0447\u0438", "safe", `the a an of for from by in to with and or this that all your any at on is are be as it
+	{"gadget | Fetch xyz _ \u043a\u043b\u044e\u0447\u0438", "safe", `the a an of for from by in to with and or this that all your any at on is are be as it
 		its was were been have there than now something only`},
-	{"gadget | List _ xyz", "unknown", `der das und oder eine einen ist von fur el los las una para por con del les des une pour avec
+	{"gadget | Fetch _ xyz", "unknown", `der das und oder eine einen ist von fur el los las una para por con del les des une pour avec
 		dans sur aux il gli della che nel uma com dos het een van voor met och att som`},
 
 	{"_ gadget", "open", `web internet online external http https url website websites webpage thirdparty`},
 	{"_ get", "closed", `memory session sessions config local`},
 	{"gadget | A _ gadget", "complex", `complex analyze process generate transform compute calculate`},
-	{`gadget | | {"properties":{"_":{"enum":["delete","x"]}}}`, "dangerous", `action operation op method command subcommand verb mode
-		task event actions operations modes`},
+	{`gadget | | {"properties":{"_":{"enum":["delete","x"]}}}`, "dangerous", `action operation op method command subcommand verb
+		actions operations`},
+	{`gadget | | {"properties":{"_":{"enum":["delete","get"]}}}`, "dangerous", `mode task event modes`},
 	{`update widget | | {"properties":{"_":{"type":"string"}}}`, "idempotent", `id uid uuid key name slug number sha`},
 	{`update widget | | {"properties":{"_":{"type":"string"}}}`, "idempotent", `path file filename filepath folder dir directory`},
 	{`get widget | | {"properties":{"output._":{"type":"string"}}}`, "moderate", `path file filename filepath folder dir directory`},
-	{`get widget | | {"properties":{"_Path":{"type":"string"}}}`, "moderate", `output out dest destination save`},
+	{`get widget | | {"properties":{"_Path":{"type":"string"}}}`, "moderate", `output out dest destination save write download export store`},
+	{`get widget | | {"properties":{"_Url":{"type":"string"}}}`, "moderate", `webhook callback`},
+	{`get widget | | {"properties":{"_":{"type":"number","description":"Payment in USD"}}}`, "dangerous", `budget tip bounty payment spend`},
+	{`get widget | | {"properties":{"_":{"type":"boolean"}}}`, "moderate", `dry dryrun simulate simulation`},
 	{`get widget | | {"properties":{"_":{"type":"boolean"}}}`, "moderate", `save persist append`},
 	{`create widget | | {"properties":{"_":{"type":"string"}}}`, "dangerous", `recipient recipients attendees participants invitees`},
 	{`create widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `overwrite cascade permanent permanently hard`},

@@ -40,10 +40,10 @@ var outcomes = map[string]string{
 		summarize_lamp | Compress the lamp | moderate
 		summarize_lamp | Summarize the lamp | safe`,
 	"a verb before another language": `
-		observe_lamp | ランプを保存 | unknown
+		observe_lamp | ランプを保存 | moderate
 		observe_lamp | Beobachtet eine Lampe und das Licht | unknown
 		observe_lamp | | safe
-		get_lamp | ランプを保存 | unknown
+		get_lamp | ランプを保存 | moderate
 		create_lamp | ランプを保存 | moderate`,
 	"the same verb with its object": `
 		translate | Translate text | safe

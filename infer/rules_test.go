@@ -24,7 +24,7 @@ var rules = map[string]string{
 		check_lamp | Performs a sweep of the lamp | safe
 		check_gate | Stores nothing, read-only | safe
 		get_slips | Pay slips of a worker | safe
-		search_ledgers | Select one of these read-only ways to search | safe`,
+		search_ledgers | Select one of these read-only ways to search | moderate`,
 	"what says little gives way": `
 		screen_reload | | moderate
 		screen_focus | Raise a window | moderate

@@ -49,7 +49,7 @@ func TestSchemaCues(t *testing.T) {
 		{"list_items", "", enum("mode", "fast", 3, nil), "safe"},
 		{"run_query", "", stringParameter("sql"), "dangerous"},
 		{"query_database", "", stringParameter("sql"), "dangerous"},
-		{"query_database", "Runs a read-only query", stringParameter("sql"), "safe"},
+		{"query_database", "Runs a read-only query", stringParameter("sql"), "dangerous"},
 		{"query_database", "Runs queries. They are not read-only.", stringParameter("sql"), "dangerous"},
 		{"database", "Reads from the database", stringParameter("sql"), "dangerous"},
 		{"device", "Gets the output of a device", stringParameter("command"), "dangerous"},

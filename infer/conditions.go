@@ -1,0 +1,162 @@
+package infer
+
+import (
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/schema"
+)
+
+// conditions states which calls are less than the worst one, by the parameters with power. The class of a call is the
+// strictest that they give. A parameter that cannot be told by a pointer, and what the sentences raise, hold for each.
+//
+// One condition at most accounts for the deed itself: the choice of it, the text that is carried out, or a dry run.
+// The others then start from a call that does nothing.
+func (t *tool) conditions() []annotation.Condition {
+	if t.so.effect <= reads || t.doubtful {
+		return nil
+	}
+	var all []annotation.Condition
+	floor := annotation.Safe
+	for _, p := range t.counts {
+		if p.pointer == "" {
+			floor = min(floor, t.classWith(p))
+		}
+	}
+	by := t.accounted()
+	if by != nil {
+		c := t.condition(by, floor, true)
+		if !decides(&c) {
+			return nil // whatever it is, the call is as strict
+		}
+		all = append(all, c)
+	} else {
+		floor = min(floor, classOf(t.deed))
+	}
+	for _, p := range t.counts {
+		if p.pointer == "" || p.kind == triesOnly || p == by {
+			continue
+		}
+		if c := t.condition(p, floor, false); decides(&c) {
+			all = append(all, c)
+		}
+	}
+	if !accountFor(all, classOf(t.so)) {
+		return nil
+	}
+	return all
+}
+
+// accountFor reports whether the strictest of the conditions is as strict as the tool.
+func accountFor(all []annotation.Condition, class annotation.Safety) bool {
+	for i := range all {
+		if all[i].Worst() <= class {
+			return true
+		}
+	}
+	return false
+}
+
+// decides reports whether a condition gives more than one class.
+func decides(c *annotation.Condition) bool {
+	mildest := max(c.Absent, c.Other)
+	for _, o := range c.Values {
+		mildest = max(mildest, o.Class)
+	}
+	return c.Language != "" || c.Worst() < mildest
+}
+
+// classWith returns the class of a call with a parameter.
+func (t *tool) classWith(p *parameter) annotation.Safety {
+	if p.strict {
+		return annotation.Dangerous
+	}
+	return classOf(p.found.worse(p.noun))
+}
+
+// accounted returns the parameter that decides what the deed is, nil if the deed is what the words say.
+func (t *tool) accounted() *parameter {
+	for _, p := range t.counts {
+		switch {
+		case p.pointer == "":
+		case p.kind == choosesDeed && t.open():
+			return p
+		case p.carriedOut() && t.deed.effect == commands:
+			return p
+		}
+	}
+	for _, p := range t.counts {
+		if p.kind == triesOnly && p.pointer != "" && t.deed.effect.writes() {
+			return p
+		}
+	}
+	return nil
+}
+
+func (p *parameter) carriedOut() bool {
+	return p.kind == executesText || p.kind == mayExecuteText || p.kind == asksText
+}
+
+// open reports whether the deed is what a parameter chooses: the name has no firm verb, or one without a meaning of its
+// own, and the description has none either.
+func (t *tool) open() bool {
+	own := t.v.firm && t.v.verb.sense&(manage|run) == 0
+	says := t.r.plain && t.r.main.effect.writes() && t.r.listed.effect == unknown
+	return !own && !says
+}
+
+// condition returns what a parameter makes of a call that is of the class floor without it.
+func (t *tool) condition(p *parameter, floor annotation.Safety, deed bool) annotation.Condition {
+	with := min(floor, t.classWith(p))
+	c := annotation.Condition{
+		Argument: p.pointer, Absent: floor, Other: with, Effect: effects[p.kind], Word: p.found.word,
+	}
+	switch p.kind {
+	case choosesDeed:
+		t.choices(&c, p, floor, deed)
+	case executesText, mayExecuteText, asksText:
+		if deed || floor == annotation.Safe { // else the text alone does not decide
+			c.Language = p.language
+		}
+		if deed {
+			c.Absent = c.Other
+		}
+	case triesOnly:
+		c.Other = classOf(t.deed)
+		if t.deed.effect == reads {
+			c.Other = classOf(p.found)
+		}
+		c.Absent = c.Other
+		c.Values = []annotation.Outcome{{Value: true, Class: annotation.Safe, Word: p.found.word}}
+	case takesAway, overridesGuard, doesMore, showsWrite, saysDeed:
+		if !p.Only(schema.Bool) {
+			break
+		}
+		c.Values = []annotation.Outcome{{Value: true, Class: with, Word: p.found.word}, {Value: false, Class: floor}}
+		if p.Default == true {
+			c.Absent = with
+		}
+	}
+	return c
+}
+
+// choices gives each value its class. A value that is not understood asks if it is the deed.
+func (t *tool) choices(c *annotation.Condition, p *parameter, floor annotation.Safety, deed bool) {
+	for i, value := range p.Values {
+		text, ok := value.(string)
+		if !ok {
+			continue
+		}
+		f, class := p.choices[i].finding, floor
+		switch {
+		case f.effect != unknown && (deed || p.choices[i].firm):
+			class = min(floor, classOf(f))
+		case deed:
+			class = annotation.Dangerous
+		}
+		c.Values = append(c.Values, annotation.Outcome{Value: text, Class: class, Word: f.word})
+		c.Other = min(c.Other, class)
+	}
+	if deed && p.Open {
+		c.Other = annotation.Dangerous
+	}
+	c.Absent = c.Other
+}

@@ -1,0 +1,516 @@
+package infer
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/infer/internal/text"
+	"github.com/fairlead-go/fairlead/internal/schema"
+)
+
+// A kind is what a parameter can make of a call.
+type kind uint8
+
+const (
+	choosesDeed    kind = iota + 1 // action: get, delete
+	namesDeed                      // a command in free text, beside what it takes
+	executesText                   // sql, command: the text is carried out
+	asksText                       // query: or what is looked for
+	mayExecuteText                 // code: or a short word for something, such as a country's
+	writesFile                     // the outcome goes to a file that the caller names
+	sendsAway                      // the outcome goes to an address that the caller names
+	writesToPeople                 // attendees, recipients: people who are written to
+	spendsMoney                    // a budget, a tip
+	takesAway                      // a switch that takes something away: purge
+	overridesGuard                 // a switch that overrides a protection: force
+	doesMore                       // a switch whose name is a deed: send_email
+	showsWrite                     // only a tool that changes something has it: commit
+	triesOnly                      // a switch that turns the deed into a trial: dry_run
+	saysDeed                       // its description states a deed
+)
+
+// effects are the kinds as people read them.
+var effects = map[kind]string{
+	choosesDeed: "chooses the deed", namesDeed: "names any deed", executesText: "is carried out", mayExecuteText: "is carried out", asksText: "is carried out", writesFile: "writes a file",
+	sendsAway: "sends to an address", writesToPeople: "writes to people", spendsMoney: "spends money", takesAway: "takes away",
+	overridesGuard: "overrides a protection", doesMore: "does more", showsWrite: "shows a write", triesOnly: "only tries",
+	saysDeed: "does what its description states",
+}
+
+// A parameter is one with a power.
+type parameter struct {
+	*schema.Parameter
+	kind       kind
+	pointer    string   // see annotation.Condition; "" if it has none
+	top        bool     // it is an argument, and not in one
+	found      finding  // what a call with it does, the worst of its values
+	noun       finding  // the same, of values that may be nouns: an email, a trash
+	dispatched bool     // a command beside what it takes
+	unusual    bool     // its name does not tell that it chooses the deed
+	strict     bool     // a call with it asks, although the tool counts as less
+	choices    []choice // what each of its values does
+	language   string   // of the text that is carried out
+}
+
+// A choice is what one value does; nothing, if it is not understood. One that is not firm may be a noun.
+type choice struct {
+	finding
+	firm bool
+	noun bool
+}
+
+// parameters is what the schema says about the parameters of a tool.
+type parameters struct {
+	powers   []parameter
+	any      bool            // there is a schema
+	choose   bool            // one chooses the deed, and a value of it is understood
+	carries  string          // the last one that carries a method, an operation, a body or code
+	asks     bool            // one holds a text that is carried out or looked for
+	names    bool            // one names what is acted on
+	body     finding         // a required one that holds what is to be written
+	listens  bool            // descriptions are read
+	about    string          // the description of the tool
+	repeated map[string]bool // descriptions that most tools of the server have
+}
+
+// maxSchemaDepth is how deep parameters are looked for; maxChoice is how many letters of a value are read.
+const (
+	maxSchemaDepth = 6
+	maxChoice      = 128
+)
+
+// read looks at every parameter of a schema.
+func (c *parameters) read(decoded any) {
+	c.any = true
+	root := schema.Normal(decoded)
+	c.walk(root, nil, 0, false)
+	c.dispatch(root)
+}
+
+// walk looks at the members of a place. Of a list of operations, the type of each is its deed.
+func (c *parameters) walk(p *schema.Parameter, path []string, depth int, operations bool) {
+	if depth > maxSchemaDepth {
+		return
+	}
+	for _, m := range p.Members {
+		at := append(path, m.Name)
+		ws := cut(m.Name)
+		if len(ws) > 0 {
+			c.parameter(m, ws, at, operations && (m.Name == "type" || m.Name == "kind" || m.Name == "name"))
+		}
+		c.walk(m, at, depth+1, len(ws) > 0 && ws[len(ws)-1].may(chooser))
+	}
+	if p.Elements != nil {
+		c.walk(p.Elements, append(path, every), depth+1, operations)
+	}
+}
+
+// dispatch finds a command in free text beside an object with what the command takes: the tool does whatever it is told.
+func (c *parameters) dispatch(root *schema.Parameter) {
+	wrapped := slices.IndexFunc(root.Members, func(m *schema.Parameter) bool {
+		switch m.Name {
+		case "parameters", "params", "arguments", "args", "payload", "input":
+			return m.Only(schema.Object) && len(m.Members) == 0
+		}
+		return false
+	})
+	if wrapped < 0 {
+		return
+	}
+	for _, m := range root.Members {
+		ws := cut(m.Name)
+		if len(ws) > 0 && (ws[0].may(chooser) || ws[len(ws)-1].may(chooser)) && m.May(schema.Text) && len(m.Values) == 0 {
+			p := parameter{Parameter: m, top: true}
+			p.dispatched = true
+			c.powers = slices.DeleteFunc(c.powers, func(q parameter) bool { return q.Parameter == m })
+			c.add(p, namesDeed, commands, &ws[0])
+			c.powers[len(c.powers)-1].found.gives = givesPower
+		}
+	}
+}
+
+// every is the step for each element of a list.
+const every = "*"
+
+// pointer returns the argument of a condition, "" if it cannot be told.
+func pointer(path []string) string {
+	var b strings.Builder
+	for _, name := range path {
+		if name == every {
+			b.WriteString("/*")
+			continue
+		}
+		step, ok := annotation.Pointer(name)
+		if !ok {
+			return ""
+		}
+		b.WriteString(step)
+	}
+	return b.String()
+}
+
+// parameter finds the power of one parameter: at any depth what it may choose, carry or say, at the top all others.
+func (c *parameters) parameter(m *schema.Parameter, ws []word, path []string, operation bool) {
+	p := parameter{Parameter: m, top: len(path) == 1}
+	if len(m.Values) == 0 && m.May(schema.Text) {
+		m.Values = listedValues(m.Description)
+	}
+	last := &ws[len(ws)-1]
+	if last.may(chooser | mode | body | strict | asked) {
+		c.carries = last.base
+	}
+	if p.top && last.may(strict|asked) && m.May(schema.Text) && len(m.Values) == 0 {
+		c.asks = true
+	}
+	if p.top && last.may(namer) {
+		c.names = true
+	}
+	before := len(c.powers)
+	if !c.chooses(p, ws, operation) && p.top {
+		c.atTop(p, ws)
+	}
+	if c.listens {
+		c.listen(p, last.may(strict))
+	}
+	for i := before; i < len(c.powers); i++ {
+		c.powers[i].pointer = pointer(path)
+	}
+}
+
+// add takes a parameter with the power that was found, and reports true.
+func (c *parameters) add(p parameter, is kind, does effect, w *word) bool {
+	p.kind, p.found = is, finding{effect: does, place: inSchema, word: w.base}
+	c.powers = append(c.powers, p)
+	return true
+}
+
+func (c *parameters) atTop(p parameter, ws []word) bool {
+	first, last := &ws[0], &ws[len(ws)-1]
+	switch isSwitch := p.Only(schema.Bool); {
+	case isSwitch && len(ws) == 1 && last.may(switcher):
+		return c.add(p, takesAway, takes, last)
+	case isSwitch && first.may(rehearsal):
+		return c.add(p, triesOnly, changes, first)
+	case isSwitch && first.may(trial):
+		return c.add(p, showsWrite, changes, first)
+	case isSwitch && last.may(force):
+		return c.add(p, overridesGuard, takes, last)
+	case isSwitch:
+		return c.does(p, ws)
+	case c.writes(p, ws):
+		return true
+	case c.sends(p, ws):
+		return true
+	case first.may(chooser) && len(ws) == 2 && last.may(namer) && len(p.Values) == 0: // action_id
+		c.add(p, namesDeed, commands, first)
+		c.powers[len(c.powers)-1].found.gives = givesPower
+		return true
+	case p.May(schema.Number|schema.Text) && first.may(funds) && sum(ws) && pays(p.Description):
+		return c.add(p, spendsMoney, leaves, first)
+	case last.base == "pipeline" && p.Only(schema.List): // stages of an aggregation, which may write
+		c.executes(p, executesText, last)
+		return true
+	case first.may(addressee):
+		return c.add(p, writesToPeople, leaves, first)
+	case last.may(strict) && len(ws) < 3 && !p.Only(schema.Object) && len(p.Values) == 0: // sql, shell_command
+		is := executesText
+		if last.base == "code" {
+			is = mayExecuteText
+		}
+		c.executes(p, is, last)
+		return true
+	case last.may(asked) && !p.Only(schema.Object) && len(p.Values) == 0:
+		c.executes(p, asksText, last)
+		return true
+	case last.may(body) && p.Required:
+		c.body = c.body.worse(finding{effect: adds, place: inSchema, word: last.base})
+	}
+	return false
+}
+
+// executes takes a parameter whose text is carried out.
+func (c *parameters) executes(p parameter, is kind, w *word) {
+	p.language = c.languageOf(w.base, p.Description)
+	c.add(p, is, commands, w)
+	c.powers[len(c.powers)-1].found.gives = givesPower
+}
+
+// languageOf returns the language of a text that is carried out, by the name of its parameter and what is said about it
+// or the tool. A command may be one of any program, unless a shell is spoken of.
+func (c *parameters) languageOf(name, description string) string {
+	switch name {
+	case "sql", "cypher", "javascript", "powershell":
+		return name
+	case "shell", "bash":
+		return "shell"
+	case "pipeline":
+		return "mongodb"
+	}
+	for _, said := range [...]string{description, c.about} {
+		parse := parser{scan: text.Scanner{Text: said}}
+		for parse.next() {
+			for i := range parse.words {
+				switch w := parse.words[i].base; w {
+				case "sql", "cypher", "javascript", "python", "powershell", "graphql", "sparql", "applescript":
+					return w
+				case "opencypher":
+					return "cypher"
+				case "js":
+					return "javascript"
+				case "shell", "bash", "ssh", "terminal", "zsh":
+					if name == "command" || name == "cmd" || name == "script" {
+						return "shell"
+					}
+				}
+			}
+		}
+	}
+	return name
+}
+
+// does finds a switch whose name is a deed: send_email, delete_branch.
+func (c *parameters) does(p parameter, ws []word) bool {
+	if len(ws) < 2 {
+		return false
+	}
+	v := judge(ws)
+	if v.head != 0 || !v.firm || v.effect != leaves && !destroys(v.word) {
+		return false // "remove_images" and "cancel_running" are settings of the deed
+	}
+	p.kind, p.found = doesMore, v.at(inSchema)
+	c.powers = append(c.powers, p)
+	return true
+}
+
+// sends finds a parameter that names an address to which the outcome goes.
+func (c *parameters) sends(p parameter, ws []word) bool {
+	i := slices.IndexFunc(ws, func(w word) bool { return w.may(callback) })
+	if i < 0 || !p.May(schema.Text|schema.Object) {
+		return false
+	}
+	if last := ws[len(ws)-1].base; i < len(ws)-1 && last != "url" && last != "uri" && last != "endpoint" {
+		return false // webhook_id: one that is there
+	}
+	p.strict = true
+	return c.add(p, sendsAway, adds, &ws[i])
+}
+
+// sum reports whether a name of funds is that of an amount: budget, tip_amount, budget_usd.
+func sum(ws []word) bool {
+	switch ws[len(ws)-1].base {
+	case "amount", "usd", "eur", "gbp", "cents", "cent", "sats", "credits", "value", "max", "limit":
+		return true
+	}
+	return len(ws) == 1
+}
+
+// pays reports whether a description says that something is paid.
+func pays(description string) bool {
+	parse := parser{scan: text.Scanner{Text: description}}
+	for parse.next() {
+		for i := range parse.words {
+			if w := &parse.words[i]; w.is(money) && w.base != "credit" || w.is(out) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// writes finds a parameter that names where the outcome goes, by its name (output_path, save_to) or by its description
+// ("File name to save the messages to"). A file may be one that is there, so a call with it asks; a folder only adds.
+func (c *parameters) writes(p parameter, ws []word) bool {
+	if !p.May(schema.Text) || len(p.Values) > 0 {
+		return false
+	}
+	first, last := &ws[0], &ws[len(ws)-1]
+	into := len(ws) == 2 && (last.base == "to" || last.base == "as")
+	named := len(ws) > 1 && first.may(outlet) && (last.holds() || into)
+	if !named && !(last.holds() && keeps(p.Description)) {
+		return false
+	}
+	p.strict = !slices.ContainsFunc(ws, func(w word) bool { return w.base == "folder" || w.base == "dir" || w.base == "directory" })
+	return c.add(p, writesFile, adds, first)
+}
+
+// keeps reports whether a description says that the outcome is saved in what the parameter names.
+func keeps(description string) bool {
+	parse := parser{scan: text.Scanner{Text: description}}
+	for parse.next() {
+		ws := parse.words
+		for i := range ws {
+			w := &ws[i]
+			switch w.base {
+			case "save", "write", "store", "export", "dump", "download":
+			default:
+				continue
+			}
+			to := i > 0 && (ws[i-1].base == "to" || ws[i-1].base == "where")
+			done := i > 0 && (ws[i-1].base == "be" || ws[i-1].base == "is" || ws[i-1].base == "are")
+			if w.form == base && (i == 0 || to) || w.form == past && done {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// chooses reads the values of a parameter such as "action" like names of tools.
+func (c *parameters) chooses(p parameter, ws []word, operation bool) bool {
+	if len(p.Values) == 0 || compares(p.Values) {
+		return false
+	}
+	last := &ws[len(ws)-1]
+	sure := last.may(chooser) || operation
+	perhaps := last.may(mode) // a mode or an event, unless most of its values are plain verbs
+	// Any other name, if all of its values are plain verbs and one of them is grave: toolId: clear_sessions, reset_roles.
+	other := !sure && !perhaps
+	if other && (len(p.Values) < 2 || !anything(&ws[0])) {
+		return false
+	}
+	p.choices = make([]choice, len(p.Values))
+	plain := 0
+	for i, value := range p.Values {
+		name, _ := value.(string)
+		words := cut(name[:min(len(name), maxChoice)])
+		v := judge(words)
+		p.choices[i].finding, p.choices[i].noun = v.at(inChoice), v.verb.sense&noun != 0
+		if v.head != 0 && !v.firm {
+			p.choices[i].finding = finding{}
+		}
+		if len(words) == 1 && words[0].is(report) && !words[0].is(verbs) { // history, status
+			p.choices[i].finding = finding{effect: reads, place: inChoice, word: words[0].base}
+		}
+		switch {
+		case v.head != 0, v.effect == unknown, !v.firm && (v.verb.sense&weak != 0 || !v.effect.dangerous()):
+		case v.verb.sense&noun != 0:
+			p.noun = p.noun.worse(v.at(inChoice))
+		default:
+			if !perhaps || v.verb.sense&(either|weak) == 0 {
+				plain++
+			}
+			p.choices[i].firm = true
+			p.found = p.found.worse(v.at(inChoice))
+		}
+	}
+	understood := slices.ContainsFunc(p.choices, func(c choice) bool { return c.effect != unknown })
+	if p.found.effect == unknown && p.noun.effect == unknown && !(last.may(chooser) && understood) || perhaps && 2*plain <= len(p.Values) ||
+		other && (plain < len(p.Values) || !p.found.effect.dangerous()) {
+		return false
+	}
+	c.choose = c.choose || plain > 0
+	p.kind, p.unusual = choosesDeed, other
+	c.powers = append(c.powers, p)
+	return true
+}
+
+// destroys reports whether a verb, said of a thing, can hardly be about a value or a result.
+func destroys(verb string) bool {
+	switch verb {
+	case "delete", "overwrite", "erase", "wipe", "destroy", "purge":
+		return true
+	}
+	return false
+}
+
+// listedValues returns the values that a description lists: "One of: list, get, purge".
+func listedValues(description string) (values []any) {
+	const most = 64
+	at := -1
+	for _, head := range [...]string{"ne of", "ither", "ptions:", "ctions:", "perations:", "alues:"} {
+		if i := strings.Index(description, head); i > 0 && (at < 0 || i+len(head) < at) {
+			at = i + len(head)
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	rest := strings.TrimLeft(description[at:], " :the following")
+	separated := false
+	for len(values) < most {
+		rest = strings.TrimLeft(rest, " \t\r\n'\"`(-*•")
+		end := strings.IndexFunc(rest, func(r rune) bool {
+			return !(r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+		})
+		if end < 0 {
+			end = len(rest)
+		}
+		word := rest[:end]
+		if word == "or" || word == "and" {
+			rest, separated = rest[end:], true
+			continue
+		}
+		if word == "" || len(values) > 0 && !separated {
+			break
+		}
+		values = append(values, word)
+		rest = strings.TrimLeft(rest[end:], " '\"`)")
+		separated = strings.HasPrefix(rest, ",") || strings.HasPrefix(rest, "|") || strings.HasPrefix(rest, "/")
+		if separated {
+			rest = rest[1:]
+		}
+		separated = separated || strings.HasPrefix(rest, "or ") || strings.HasPrefix(rest, "and ")
+	}
+	if len(values) < 2 {
+		return nil
+	}
+	return values
+}
+
+// anything reports whether a word names a choice of any kind.
+func anything(w *word) bool {
+	switch w.base {
+	case "what", "do", "tool", "function", "step", "choice", "option", "request", "kind", "type":
+		return true
+	}
+	return false
+}
+
+// compares reports whether values are operators of a comparison, and no deeds: eq, starts_with.
+func compares(values []any) bool {
+	for _, v := range values {
+		switch v {
+		case "eq", "neq", "ne", "equals", "=", "==", "gt", "lt", ">", "contains":
+			return true
+		}
+	}
+	return false
+}
+
+// chosen returns the gravest value of the parameters that choose the deed.
+func (c *parameters) chosen() (f finding) {
+	for i := range c.powers {
+		if c.powers[i].kind == choosesDeed {
+			f = f.worse(c.powers[i].found)
+		}
+	}
+	return f
+}
+
+// listen reads the description of a parameter: what a switch does when it is on, and whether code is run.
+func (c *parameters) listen(p parameter, isCode bool) {
+	var r reading
+	isSwitch := p.Only(schema.Bool)
+	if !isSwitch && c.repeated[p.Description] {
+		return
+	}
+	parse := parser{scan: text.Scanner{Text: p.Description}}
+	for begins := true; parse.next(); begins = false {
+		r.passing(parse.words)
+		if isSwitch && begins {
+			r.later(parse.words)
+		}
+		if isCode && first(parse.words, run) != "" {
+			r.also = r.also.worse(finding{effect: commands, word: "code", gives: givesPower})
+		}
+	}
+	removes := r.done.word == "remove" && p.Only(schema.Number) // of the rest: "how many to keep"
+	if !isSwitch && !destroys(r.done.word) && !removes {
+		r.done = finding{} // of a thing that the parameter describes: "longer entries are truncated"
+	}
+	if f := r.also.worse(r.done); f.effect > adds {
+		p.kind, p.found = saysDeed, f.at(ofParameter)
+		c.powers = append(c.powers, p)
+	}
+}

@@ -1,0 +1,592 @@
+package infer
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fairlead-go/fairlead/infer/internal/text"
+)
+
+// A reading is the meaning of the description, sentence by sentence.
+type reading struct {
+	name    string  // the tool's
+	main    finding // the main verb of the first sentence
+	also    finding // the gravest of what else is stated of the tool
+	listed  finding // the gravest verb of a list: "actions like list, get and delete"
+	done    finding // the gravest of what is done to something: "older files are deleted"
+	order   finding // the gravest imperative of a later sentence
+	hands   finding // states that credentials are handed out
+	warn    finding // states that there is no way back
+	stays   finding // states that the outcome does: "is saved to a file"
+	verb    sense   // the main verb
+	told    bool    // a sentence has been read
+	plain   bool    // the main verb can hardly be anything else
+	unread  bool    // the first sentence begins with a verb that the lexicon does not have
+	object  bool    // the main verb has an object
+	query   bool    // the object is a query, which may be of a language or a search
+	manages bool    // the first sentence has commands that manage
+	vague   bool    // the first sentence is a phrase without a verb, and informs only by that
+
+	open, stem string // the first word for the world outside, the first stem of a complex tool
+	strange    bool   // the first sentence is in another language
+	abroad     translation
+}
+
+func (r *reading) read(description string) {
+	p := parser{scan: text.Scanner{Text: description}, words: make([]word, 0, longest/2)}
+	for p.next() {
+		r.sentence(p.words, p.scan.Odd)
+	}
+	r.understand(description)
+}
+
+// sentence reads one sentence. One about the tool itself going away does not count.
+func (r *reading) sentence(ws []word, odd bool) {
+	r.open = cmp.Or(r.open, first(ws, outside))
+	r.stem = cmp.Or(r.stem, first(ws, involved))
+	if slices.ContainsFunc(ws, func(w word) bool { return w.base == "deprecate" }) {
+		return
+	}
+	r.passing(ws)
+	r.row(ws)
+	if r.told {
+		if ws[0].is(add|change|take|out) && ws[0].form == base {
+			r.order = r.order.worse(ws[0].does(objectIn(ws, 0), inDescription))
+		}
+		r.later(ws)
+		for i := 1; i < len(ws)-1; i++ {
+			if ws[i].mark == text.Colon || warned(ws, i) {
+				r.later(ws[i+1:])
+			}
+		}
+		return
+	}
+	r.first(ws)
+	r.manages = first(ws, manage) != ""
+	r.hands = freshSecret(ws)
+	r.strange = r.another(ws, odd)
+}
+
+// row reads a list of deeds: "Actions: list, add, remove", "all lamp operations (get, dim)".
+func (r *reading) row(ws []word) {
+	at := slices.IndexFunc(ws, func(w word) bool { return w.mark == text.Colon || w.mark == text.Paren })
+	if at < 1 || at > 6 || !ws[at-1].may(chooser) {
+		return
+	}
+	for i := at + 1; i < len(ws); i++ {
+		begins := ws[i-1].mark != 0 || ws[i-1].is(and)
+		if at == 1 || begins && ws[i].form == base {
+			if ws[i].is(add | change | take | out | power) {
+				r.claim(ws, i)
+			}
+		}
+	}
+}
+
+// first reads the main verb of the first sentence, behind labels in brackets, and the verbs beside it. It passes
+// over a verb that tells only when to use the tool: "call once".
+func (r *reading) first(ws []word) {
+	ws = behindTags(ws)
+	if isLabel(ws) {
+		return
+	}
+	i := mainVerb(ws)
+	if i < 0 {
+		r.main = r.nominal(ws)
+		r.told = len(ws) > 3
+		return
+	}
+	if advertises(ws, i) {
+		return
+	}
+	if i+1 < len(ws) && ws[i+1].base == "nothing" {
+		return // "changes nothing" states no deed
+	}
+	const call = run | weak | noun
+	if ws[i].sense&call == call && (i+1 == len(ws) || ws[i+1].is(prep|subord|lead) && !ws[i+1].is(article)) {
+		for i++; i < len(ws) && !infinitive(ws, i); i++ {
+		}
+		if i == len(ws) {
+			return
+		}
+	}
+	r.told = true
+	r.main = r.leading(ws, i)
+	r.asides(ws[i+1:])
+}
+
+// asides reads what the first sentence says behind a bracket or a colon: "Read a conversation (marks it as read)",
+// "Review a request: submit an opinion".
+func (r *reading) asides(ws []word) {
+	for i := range len(ws) - 1 {
+		if ws[i].mark != text.Paren && ws[i].mark != text.Colon {
+			continue
+		}
+		if w := &ws[i+1]; ws[i].mark == text.Colon && w.is(add|change|take|out) && w.form == base && w.sense&(noun|either|weak) == 0 {
+			r.order = r.order.worse(w.does(objectIn(ws, i+1), inDescription))
+		}
+		r.later(ws[i+1:])
+	}
+}
+
+// behindTags strips what stands in brackets before the first sentence, "[Requires Login] Place an order", and adverbs,
+// "quickly list". A tag that is a grave verb stays: it states a deed.
+func behindTags(ws []word) []word {
+	const longestTag = 8
+	for len(ws) > 2 {
+		closing := slices.IndexFunc(ws[:min(len(ws), longestTag)], func(w word) bool { return w.mark == text.Unparen || w.mark == text.Paren })
+		switch {
+		case closing > 0 && ws[closing].mark == text.Unparen && closing+1 < len(ws) && !(closing == 1 && ws[0].is(take|out|power)):
+			ws = ws[closing+1:]
+		case ws[0].flags&text.LikeThis != 0 && ws[0].sense&verbs == 0 && ws[1].is(verbs):
+			ws = ws[1:]
+		default:
+			return ws
+		}
+	}
+	return ws
+}
+
+// advertises reports whether the verb at i only says what the tool is good for: "replaces five calls".
+func advertises(ws []word, i int) bool {
+	const near = 5
+	return ws[i].base == "replace" && slices.ContainsFunc(ws[i+1:min(len(ws), i+near)], func(w word) bool { return w.base == "call" })
+}
+
+// isLabel reports whether a sentence only says for whom or when a tool is: "Admin only", "Beta feature".
+func isLabel(ws []word) bool {
+	if len(ws) == 0 || len(ws) > 4 {
+		return false
+	}
+	switch ws[len(ws)-1].base {
+	case "only", "feature", "plan", "tier", "beta", "alpha", "experimental", "premium", "required":
+		return true
+	}
+	return false
+}
+
+// mainVerb returns the verb that a clause begins with, past "this tool will", "use this to", "Step 1:", or -1.
+func mainVerb(ws []word) int {
+	for i := 0; i < len(ws); i++ {
+		w := &ws[i]
+		colon := slices.IndexFunc(ws[i:min(len(ws), i+4)], func(w word) bool { return w.mark == text.Colon })
+		switch {
+		case w.is(not):
+			return -1
+		case i == 0 && colon > 0 && w.sense&noun != 0:
+			i = colon
+		case i == 0 && len(ws) > 1 && ws[1].flags&text.Joined != 0 && ws[1].is(verbs):
+			return 1
+		case i+3 < len(ws) && ws[i+1].base == "permission":
+			return i + 3 // "grants permission to": what it is for
+		case i+1 < len(ws) && w.is(lead) && ws[i+1].is(lead): // "allows you to"
+		case isVerb(ws, i) && (i == 0 || !ws[i-1].is(article)):
+			return i
+		case w.is(lead | aux | warning):
+		case colon > 0:
+			i += colon
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+// leading returns the finding for the main verb at i. One that only informs does nothing: "report whether"; one
+// without a meaning of its own yields to those that it lists: "perform actions like …".
+func (r *reading) leading(ws []word, i int) finding {
+	if i+2 < len(ws) && ws[i].base == "select" && ws[i+1].is(and) && ws[i+2].is(run) {
+		i += 2 // "select and run one of them"
+	}
+	w, o := &ws[i], objectIn(ws, i)
+	r.verb, r.object, r.query = w.sense, o.some, o.plain
+	f := w.does(o, mainOfDescription)
+	if both := parted(ws, i); both.is(verbs) {
+		f = both.does(o, mainOfDescription)
+	}
+	last := i+1 == len(ws)
+	if !last && (ws[i+1].is(subord) && w.sense&noun != 0 || w.sense&(says|noun) == says|noun && w.form == third) {
+		f.effect = reads
+	}
+	if w.is(run) && runsReads(ws[i+1:]) {
+		f.effect = reads
+	}
+	r.goesInto(ws[i+1:])
+	compound := i+2 < len(ws) && !w.is(add|change) && ws[i+2].base == "of" // "pay stubs of an employee"
+	sure := w.sense&(noun|either) == 0 || !last && ws[i+1].is(article)
+	loose := w.sense&(weak|produce|manage) != 0 || w.sense&(run|change) == run // "perform a search"
+	r.plain = len(ws) > 1 && sure && !compound && !loose
+	r.beside(ws, i)
+	r.purpose(ws, i)
+	if w.sense&(run|manage) != 0 && r.listed.effect != unknown && o.last.may(chooser) {
+		f.effect, f.word = r.listed.effect, r.listed.word
+	}
+	return f
+}
+
+// runsReads reports whether what is run are only reads: "one of the following read operations".
+func runsReads(ws []word) bool {
+	reading := false
+	for i := range ws {
+		switch w := &ws[i]; {
+		case w.mark != 0, w.is(and), w.is(add | change | take | out | power | manage):
+			return false
+		case w.may(chooser):
+			return reading
+		case w.is(prep) && w.base != "of":
+			return false
+		default:
+			reading = w.base == "read"
+		}
+	}
+	return false
+}
+
+// purpose reads what the verb at i is done for, if it has no meaning of its own or leaves something to be done: "trigger
+// a campaign to send it", "schedule a campaign to be sent". A thing that is only looked at may be for anything.
+func (r *reading) purpose(ws []word, i int) {
+	if !ws[i].is(run | add | change) {
+		return
+	}
+	for j := i + 2; j < len(ws); j++ {
+		if ws[j-1].base != "to" || ws[j].mark != 0 {
+			continue
+		}
+		w, at := &ws[j], j
+		if w.base == "be" && j+1 < len(ws) && ws[j+1].form == past {
+			w, at = &ws[j+1], j+1
+		} else if w.form != base || !ws[i].is(run) {
+			continue
+		}
+		if w.is(take|out|add) && w.sense&noun == 0 {
+			r.also = r.also.worse(w.does(objectIn(ws, at), inDescription))
+		}
+		return
+	}
+}
+
+// nominal reads a first sentence that begins without a verb: "Paginated list of assets", "The search API returns …".
+func (r *reading) nominal(ws []word) finding {
+	if len(ws) > 1 && ws[0].is(question) {
+		return finding{effect: reads, place: mainOfDescription, word: ws[0].base}
+	}
+	// "Copies pages to a disk", and not "orders of a day" or "notes, revision 1".
+	copies := len(ws) > 1 && ws[0].is(add|change|take|out) && ws[0].form == third && !ends(ws, 0) && !ws[1].is(report|read|modal)
+	for i := range ws {
+		w := &ws[i]
+		switch {
+		case i == 1 && ws[0].unread(w):
+			r.unread = true
+			r.beside(ws, 0)
+			return finding{}
+		case advertises(ws, i):
+			return finding{}
+		case i > 0 && w.form == third && isVerb(ws, i) && !ends(ws, i), infinitive(ws, i), i == 0 && copies:
+			return r.leading(ws, i)
+		case w.is(read|compute|report) && w.sense&(acting|right) == 0 && ends(ws, i):
+			return finding{effect: reads, place: mainOfDescription, word: w.base}
+		case w.is(prep) && !(w.is(lead) && i+1 < len(ws) && (infinitive(ws, i+1) || ws[i+1].sense == 0)):
+			return r.phrase(ws)
+		}
+	}
+	return r.phrase(ws)
+}
+
+// unread reports whether an unknown word that begins a sentence is a verb, by the word after it.
+func (w *word) unread(next *word) bool {
+	return w.sense == 0 && (next.is(article) || w.flags&text.Plural != 0 && (next.sense&nouns != 0 || next.flags&text.Plural != 0))
+}
+
+// phrase reads a phrase without a verb: "Current prices". A thing that acts implies nothing: "A REST client".
+func (r *reading) phrase(ws []word) finding {
+	for i := range ws {
+		w := &ws[i]
+		if w.flags&text.Doing != 0 && i+1 < len(ws) || w.is(verbs&^(read|compute)) && w.sense&noun == 0 && w.form <= third {
+			return finding{}
+		}
+	}
+	for len(ws) > 1 && (ws[0].flags&text.LikeThis != 0 || ws[0].is(article) && ws[1].is(report|artefact)) {
+		ws = ws[1:]
+	}
+	begins := &ws[0]
+	if begins.form == base && begins.is(money|message|pact|add|change|take|out) || begins.base == "allows" {
+		return finding{} // a payment may be one that is made
+	}
+	told := begins.is(many | tells)
+	r.vague = !begins.is(many)
+	if told {
+		ws = ws[1:]
+	}
+	if !things(ws, told) {
+		return finding{}
+	}
+	return finding{effect: reads, place: saysNoDeed, word: begins.entry()}
+}
+
+// things reports whether a phrase begins with a name of things. One unknown singular may be a verb, unless marked.
+func things(ws []word, told bool) bool {
+	end := slices.IndexFunc(ws, func(w word) bool { return w.is(english | prep | and) })
+	switch {
+	case end < 0:
+		return told && len(ws) > 0 && ws[len(ws)-1].tells(true)
+	case end == 0, !ws[end].is(prep | and), ws[end].base == "to":
+		return false
+	case end == 1 && !told && ws[0].flags&text.Plural == 0:
+		return ws[1].base == "of" || things(ws[2:], false)
+	}
+	return ws[end-1].tells(told || end > 1)
+}
+
+// tells reports whether the last word of a phrase names information: several things, or one such as a report.
+func (w *word) tells(behind bool) bool {
+	return w.sense&acting == 0 && (w.flags&text.Plural != 0 || w.is(nouns) && (behind || w.sense&verbs == 0))
+}
+
+// beside reads the verbs beside the one at i: "create or overwrite", ", replacing the old one".
+func (r *reading) beside(ws []word, i int) {
+	under, last := false, i // last is the last verb of a row of verbs: "list, apply, restore patches"
+	careful := ws[i].does(object{}, inDescription).effect == reads
+	for j := i + 1; j < len(ws); j++ {
+		w, before := &ws[j], &ws[j-1]
+		switch {
+		case w.is(subord), w.form == base && w.is(verbs) && before.is(prep):
+			under = true
+		case w.form == ing && w.is(take|out) && (before.mark == text.Comma || before.base == "by"):
+			r.claim(ws, j)
+		case w.is(not), careful && w.mark == text.Colon:
+			return
+		case w.is(and | aux), w.mark == text.Comma, w.mark == text.Slash:
+			k := j + 1
+			for k < len(ws) && ws[k].is(and|aux) {
+				k++
+			}
+			if k == len(ws) || under || !joins(ws, i, k) {
+				continue
+			}
+			emptied := ws[k].sense&sweep != 0 || ws[i].sense&settled != 0 && ws[k-1].base == "or" // set or clear: a field
+			also := r.also
+			if !careful || !listed(ws, last, j, k) {
+				r.claim(ws, k)
+			}
+			if emptied {
+				r.also = also
+			}
+			if j == last+1 {
+				last = k
+			}
+			j = k
+		}
+	}
+}
+
+// joins reports whether the word at k is a verb like the one at i, by its form or the next word.
+func joins(ws []word, i, k int) bool {
+	w := &ws[k]
+	made := w.sense&weak != 0 && w.sense&(produce|says) != 0
+	used := w.sense&noun == 0
+	if k+1 < len(ws) && !used {
+		used = ws[k+1].is(lead) && ws[k+1].is(english) && !ws[k+1].is(prep|modal|subord)
+	}
+	return w.form == ws[i].form && used && !made && isVerb(ws, k)
+}
+
+// listed reports whether the word at k is one of a list of things: "get targets, rules, and rollouts".
+func listed(ws []word, last, j, k int) bool {
+	join, w := &ws[j], &ws[k]
+	surely := w.form == base && w.sense&(noun|either|weak) == 0
+	if j == last+1 && surely {
+		return false
+	}
+	if ends(ws, k) || ws[k+1].is(english) {
+		return ends(ws, k)
+	}
+	if j == last+1 && w.sense&weak == 0 {
+		return false
+	}
+	return w.sense&weak != 0 || ws[k+1].is(report) || (!join.is(and) || join.base == "or") && w.sense&(take|out) == 0
+}
+
+func (r *reading) claim(ws []word, i int) {
+	if r.verb&settled != 0 && ws[i].base == "replace" || advertises(ws, i) {
+		return // it is set
+	}
+	f := ws[i].does(objectIn(ws, i), inDescription)
+	r.listed = r.listed.worse(f)
+	if f.effect.writes() && ws[i].sense&(run|change) != run {
+		r.also = r.also.worse(f)
+	}
+}
+
+// parted finds the verb at i with a particle behind its object: "rolls a release back", "checks a guest in".
+func parted(ws []word, i int) word {
+	for j := i + 1; j < min(len(ws), i+6); j++ {
+		if w := &ws[j]; w.is(particle) && (!w.is(prep) || j+1 == len(ws) || ws[j+1].is(and)) {
+			return ws[i].phrasal(w.base)
+		}
+	}
+	return word{}
+}
+
+func warned(ws []word, i int) bool { return ws[i].base == "that" && i < 4 }
+
+// freshSecret finds credentials that are made for the call: "a set of temporary credentials".
+func freshSecret(ws []word) finding {
+	made := 0
+	for i := range ws {
+		w := &ws[i]
+		if w.base == "temporary" || w.base == "fresh" {
+			made = i + 4
+		}
+		behind := i > 1 && ends(ws, i) && (ws[i-1].base == "and" || ws[i-2].base == "and")
+		if w.is(secret|access) && (i < made || behind && (w.is(secret) || w.form == base)) {
+			return finding{effect: adds, place: inDescription, word: w.base}
+		}
+	}
+	return finding{}
+}
+
+// later reads a clause after the first sentence. Only what it states of the tool counts; an imperative is advice.
+func (r *reading) later(ws []word) {
+	stated := false
+	for i := range ws {
+		w := &ws[i]
+		switch {
+		case w.is(verbs) && (w.form == third || stated):
+			f := w.does(objectIn(ws, i), inDescription)
+			verb := w.sense&noun == 0 || stated && w.is(message) && !ends(ws, i) && ws[i+1].is(article)
+			plain := verb && w.sense&(run|produce|retire|says) == 0 && w.sense&(weak|change) != weak|change
+			joined := stated && i+1 < len(ws) && (ws[i+1].is(and) || ws[i+1].mark == text.Comma) && w.form == base
+			if (joined || !ends(ws, i)) && (plain || f.effect == commands && !w.is(change) || f.gives == givesPublic || f.gives == givesMoney && !w.is(says)) {
+				r.claim(ws, i)
+			}
+			if w.form == third || joined {
+				r.beside(ws, i)
+			}
+			return
+		case w.is(aux):
+			stated = true
+		case w.is(lead) && !w.is(subord|prep) && w.base != "user" && w.base != "you":
+		case i == 0 && w.form == ing && len(ws) > 1:
+		default:
+			return
+		}
+	}
+}
+
+// passing finds what a sentence mentions: that there is no way back, that nothing is changed, that the outcome
+// stays, and what is done to something, but not what was, may or would be done.
+func (r *reading) passing(ws []word) {
+	negated, aside, held, done := false, false, false, false
+	for i := range ws {
+		w := &ws[i]
+		if !aside && saved(ws, i) {
+			r.stays = r.stays.worse(finding{effect: adds, place: inDescription, word: w.base})
+		}
+		switch {
+		case w.mark != 0:
+			negated, held, done = false, false, false
+		case w.is(not | subord):
+			negated, aside, held = negated || w.is(not), true, !warned(ws, i)
+		case w.is(warning) && !negated, w.is(unmade) && negated:
+			r.warn = finding{effect: leaves, place: warns, word: w.base}
+		case !held && happens(ws[:i]), done && ws[i-1].is(and):
+			done = true
+			r.done = r.done.worse(w.undergone(ws[i-1].base))
+		}
+	}
+}
+
+// saved reports whether the outcome stays, by the word at i: "are saved to", ", persisted with".
+func saved(ws []word, i int) bool {
+	if i == 0 || i+1 == len(ws) || !ws[i].is(add) || !ws[i+1].is(prep|and) {
+		return false
+	}
+	return ws[i-1].is(modal|and|aux) || ws[i-1].mark == text.Comma
+}
+
+// undergone returns what a verb does to its subject after a form of "to be". A thing that is paid may have been paid before.
+func (w *word) undergone(before string) finding {
+	now := before == "be" || before == "get" || w.base == "deduct" || lookup(w.base).sense&message != 0
+	if w.form != past && (w.sense&sweep == 0 || before == "get") || !w.is(take) && !(w.is(out) && now) {
+		return finding{}
+	}
+	f := w.does(object{}, inDescription)
+	if w.sense&sweep != 0 {
+		f.effect = leaves
+	}
+	return f
+}
+
+// happens reports whether words end in a form of "to be" that states something.
+func happens(ws []word) bool {
+	last := len(ws) - 1
+	if last < 1 {
+		return false
+	}
+	if ws[last].base == "be" {
+		return ws[last-1].base == "will" || last > 1 && ws[last-2].base == "will"
+	}
+	return ws[last].base == "is" || ws[last].base == "are" || ws[last].base == "get"
+}
+
+// goesInto finds what the outcome goes into: "into a folder", "to a file", not "into markdown".
+func (r *reading) goesInto(ws []word) {
+	for i := range ws {
+		w := &ws[i]
+		if w.is(subord) {
+			return
+		}
+		if w.base != "into" && w.base != "to" {
+			continue
+		}
+		if o := objectIn(ws, i); w.base == "into" && o.any&artefact == 0 || w.base == "to" && o.last.holds() {
+			r.stays = r.stays.worse(finding{effect: adds, place: inDescription, word: w.base})
+		}
+	}
+}
+
+// isVerb reports whether the word at i is a verb, not a subject, a noun ("access to") or part of a name.
+func isVerb(ws []word, i int) bool {
+	w := &ws[i]
+	if !w.is(verbs) || w.form == past || i+1 == len(ws) {
+		return w.is(verbs) && w.form != past
+	}
+	next := &ws[i+1]
+	switch {
+	case next.is(modal), w.is(right) && next.is(prep), next.flags&text.Joined != 0 && next.is(prep|particle): // reply-to
+		return false
+	case w.sense&noun == 0:
+		return true
+	case next.mark == text.Slash && i+2 < len(ws) && !ws[i+2].is(verbs): // exchange/market data
+		return false
+	case next.flags&text.Capital != 0, w.form == ing:
+		return false
+	}
+	return w.form != third || next.is(english) || i == 0 && w.sense&says != 0
+}
+
+func infinitive(ws []word, i int) bool {
+	if !ws[i].is(verbs) {
+		return false
+	}
+	for i--; i > 0 && ws[i].flags&text.LikeThis != 0; i-- {
+	}
+	return i >= 0 && ws[i].is(lead) && ws[i].is(prep)
+}
+
+// ends reports whether a phrase ends at i, so that a verb there has no object.
+func ends(ws []word, i int) bool { return i+1 == len(ws) || ws[i+1].mark != 0 || ws[i+1].is(and|prep) }
+
+func objectIn(ws []word, i int) (o object) {
+	for j := i + 1; j < len(ws); j++ {
+		w := &ws[j]
+		over := w.mark != 0 && w.mark != text.Slash || w.is(subord|and)
+		if over || w.is(prep) && j > i+1 && ws[j-1].base != "up" { // "up to 20 lamps"
+			break
+		}
+		if !w.is(english) || w.is(many) {
+			o.add(w)
+		}
+	}
+	return o
+}

@@ -1,0 +1,110 @@
+package infer
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A server is what most tools of one server say, which distinguishes none of them: a brand before each name, and texts
+// of parameters that are repeated. The zero value is that of a tool seen alone.
+type server struct {
+	prefix string          // of the names, with what separates it
+	texts  map[string]bool // the descriptions of parameters that most tools have
+}
+
+// Below these many tools nothing is said by most.
+const (
+	fewestNames = 3
+	fewestTexts = 4
+)
+
+// survey finds what most tools of a server say.
+func survey(defs []*mcp.Tool) (s server) {
+	names := make([]string, 0, len(defs))
+	for _, def := range defs {
+		if def != nil {
+			names = append(names, def.Name)
+		}
+	}
+	for range 3 { // mcp_server_get_item
+		more := commonPrefix(names, len(s.prefix))
+		if more == "" {
+			break
+		}
+		s.prefix = more
+	}
+	s.texts = commonTexts(defs)
+	return s
+}
+
+// commonPrefix returns the prefix that three of four names have, longer than n, up to a mark between words. A verb alone
+// is no brand: the tools of a server may all get something.
+func commonPrefix(names []string, n int) string {
+	counts := make(map[string]int)
+	for _, name := range names {
+		if end := strings.IndexAny(name[min(n, len(name)):], "_-./:"); end > 0 && n+end+1 < len(name) {
+			counts[name[:n+end+1]]++
+		}
+	}
+	for prefix, count := range counts {
+		brand := prefix[n : len(prefix)-1]
+		if w := lookup(strings.ToLower(brand)); count < fewestNames || 4*count < 3*len(names) ||
+			w.is(verbs) && w.sense&noun == 0 && w.form == base {
+			continue
+		}
+		return prefix
+	}
+	return ""
+}
+
+// commonTexts returns the descriptions of parameters that at least half of the tools have.
+func commonTexts(defs []*mcp.Tool) map[string]bool {
+	if len(defs) < fewestTexts {
+		return nil
+	}
+	counts := make(map[string]int)
+	for _, def := range defs {
+		if def == nil {
+			continue
+		}
+		object, _ := def.InputSchema.(map[string]any)
+		properties, _ := object["properties"].(map[string]any)
+		for _, p := range properties {
+			property, _ := p.(map[string]any)
+			if text, _ := property["description"].(string); text != "" {
+				counts[text]++
+			}
+		}
+	}
+	maps.DeleteFunc(counts, func(_ string, n int) bool { return n < fewestTexts || 2*n < len(defs) })
+	texts := make(map[string]bool, len(counts))
+	for text := range counts {
+		texts[text] = true
+	}
+	return texts
+}
+
+// words returns the words of the name of a tool behind the prefix.
+func (s *server) words(name string) []word {
+	if rest, ok := strings.CutPrefix(name, s.prefix); ok && rest != "" {
+		return cut(rest)
+	}
+	return cut(name)
+}
+
+// sharedPrefix counts the words that all names begin with, but no plain verb and no last word of a name.
+func sharedPrefix(names [][]word) int {
+	for n := 0; len(names) > 1; n++ {
+		for _, name := range names {
+			if n+1 >= len(name) || name[n].base != names[0][n].base || name[n].form != names[0][n].form {
+				return n
+			}
+		}
+		if w := &names[0][n]; w.is(verbs) && w.sense&noun == 0 && w.form == base {
+			return n
+		}
+	}
+	return 0
+}

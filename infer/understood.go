@@ -1,0 +1,100 @@
+package infer
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/infer/internal/text"
+)
+
+// soft reports whether the verb that decided may leave something behind, as rendering does and getting does not.
+func (t *tool) soft() bool {
+	verb := t.v.verb.sense
+	if t.so.place == mainOfDescription {
+		verb = t.r.verb
+	}
+	return verb&read == 0 || verb&(weak|noun|bends) != 0
+}
+
+// understand reads what is in another language. Its English words lower nothing.
+func (r *reading) understand(description string) {
+	if !r.strange && isASCII(description) {
+		return
+	}
+	sentence, _ := firstSentence(untagged(description))
+	if r.strange = r.strange || scriptOf(unglossed(sentence)) != ""; !r.strange {
+		return
+	}
+	r.abroad = translate(description)
+	if !r.main.effect.writes() || r.abroad.main.effect != unknown {
+		r.main, r.verb, r.plain, r.unread, r.listed = finding{}, 0, false, false, finding{}
+	}
+}
+
+// another reports whether a sentence is in another language: it has more small words of others than of English,
+// or none of English and few known words. Three words may be, unless one is of the tool's name.
+func (r *reading) another(ws []word, odd bool) bool {
+	count := func(holds func(*word) bool) (n int) {
+		for i := range ws {
+			if holds(&ws[i]) {
+				n++
+			}
+		}
+		return n
+	}
+	all, known := count(func(w *word) bool { return w.mark == 0 }), count(func(w *word) bool { return w.sense&^foreign != 0 })
+	small, englishes := count(func(w *word) bool { return w.is(foreign) }), count(func(w *word) bool { return w.is(english) })
+	odd = odd && strayed(ws)
+	few := r.main.effect == unknown && all > 2 && 4*known <= all
+	verb := len(ws[0].base) > 3 && ws[0].sense == 0 && ws[0].flags&text.Plural == 0
+	brief := verb && len(ws) < 4 && all == len(ws) && 2*known <= all
+	return small > englishes || englishes == 0 && (odd || few || brief && !r.named(ws))
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// unglossed returns a sentence without what is in brackets, unless nothing is left.
+func unglossed(sentence string) string {
+	var b strings.Builder
+	depth := 0
+	for _, r := range sentence {
+		switch {
+		case r == '(' || r == '（':
+			depth++
+		case r == ')' || r == '）':
+			depth--
+		case depth <= 0:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// strayed reports whether a word outside of brackets is in another script; one in brackets is a gloss.
+func strayed(ws []word) bool {
+	depth := 0
+	for i := range ws {
+		switch w := &ws[i]; {
+		case w.mark == text.Paren:
+			depth++
+		case w.mark == text.Unparen:
+			depth--
+		case w.flags&text.Folded != 0 && depth <= 0:
+			return true
+		}
+	}
+	return false
+}
+
+func (r *reading) named(ws []word) bool {
+	name, _ := text.Letters(r.name)
+	return slices.ContainsFunc(ws, func(w word) bool { return len(w.base) > 2 && strings.Contains(name, w.base) })
+}
