@@ -12,14 +12,16 @@ import (
 	"github.com/fairlead-go/fairlead/internal/strictjson"
 )
 
-// A Condition states what one argument makes of a call. The hints of a tool are those of its worst call; its
+// A Condition states what one argument makes of a call. The hints of a tool are those of its worst call, and its
 // conditions state which calls are less. The class of a call is the strictest that its conditions give (see
-// [Annotations.Decide]), so a condition that was not applied only leaves the class too strict. Each class is Safe,
-// Moderate or Dangerous.
+// [Annotations.Decide]). Each class is Safe, Moderate or Dangerous.
+//
+// A condition may also ask for more than the hints: a tool that can write its result to a file is Moderate, and a call
+// that names the file, which may be any that is there, is Dangerous.
 //
 // There are four kinds, each with what it counts as worst:
 //
-//	an output file, an address, an amount   Absent safe, Other moderate: given at all, also null or empty
+//	an output file, an address, an amount   Absent safe, Other dangerous: given at all, also null or empty
 //	a choice                                Values list safe, delete dangerous, Absent and Other the worst of them
 //	a switch                                Values true safe (a dry run), Absent and Other the class of the deed
 //	a text                                  Absent safe, Other dangerous, Language sql: judged by a probe
@@ -57,6 +59,15 @@ func (c *Condition) Worst() Safety {
 		worst = min(worst, o.Class)
 	}
 	return worst
+}
+
+// Decides reports whether the condition can give more than one class.
+func (c *Condition) Decides() bool {
+	mildest := max(c.Absent, c.Other)
+	for _, o := range c.Values {
+		mildest = max(mildest, o.Class)
+	}
+	return c.Language != "" || c.Worst() < mildest
 }
 
 // Name returns the argument as people write it: "filename", "steps[].action".
@@ -352,21 +363,35 @@ func (a Annotations) worst() Safety {
 }
 
 // claimed adds the conditions of an untrusted claim where they can only raise: to a tool with conditions that account
-// for its class, since the strictest counts, and to one that is Safe, whose hints become those of the worst call.
+// for its class, since the strictest counts, and to one that is Safe.
 func (a *Annotations) claimed(claim *Annotations) bool {
 	class := a.Safety()
 	if len(claim.Conditions) == 0 || a.worst() > class || validate(claim.Conditions) != nil {
 		return false
 	}
 	a.Conditions = append(slices.Clone(a.Conditions), claim.Conditions...)
-	a.settle()
 	return true
 }
 
-// settle makes the hints those of the worst call if a condition is stricter.
-func (a *Annotations) settle() {
-	if worst := a.worst(); worst < a.Safety() {
-		a.ReadOnly, a.Destructive = No, HintOf(worst < Moderate)
+// raiseConditions makes no outcome milder than a class, and leaves out conditions that decide nothing any more.
+func (a *Annotations) raiseConditions(class Safety) {
+	class = max(class, Dangerous) // Unknown asks as well
+	raised := make([]Condition, 0, len(a.Conditions))
+	for _, c := range a.Conditions {
+		c.Absent, c.Other = min(c.Absent, class), min(c.Other, class)
+		c.Values = slices.Clone(c.Values)
+		for i := range c.Values {
+			c.Values[i].Class = min(c.Values[i].Class, class)
+		}
+		if class < Safe {
+			c.Language = "" // whatever the text is
+		}
+		if c.Decides() {
+			raised = append(raised, c)
+		}
+	}
+	if a.Conditions = raised; len(raised) == 0 {
+		*a = a.Without(Conditions)
 	}
 }
 

@@ -213,9 +213,6 @@ func (a Annotations) Validate() error {
 	if a.ReadOnly == Yes && a.Destructive == Yes {
 		fault("%s and %s are both yes: a tool that changes nothing cannot destroy", ReadOnlyHint, DestructiveHint)
 	}
-	if worst := a.worst(); worst < a.Safety() {
-		fault("%s: they make a call %s, and the hints are those of a tool that is %s; the hints state the worst call", Conditions, worst, a.Safety())
-	}
 	if a.EstimatedDuration < 0 {
 		fault("%s: %v is negative", EstimatedDuration, a.EstimatedDuration)
 	}

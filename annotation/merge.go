@@ -81,10 +81,10 @@ func (a Annotations) confirmationFollows() bool {
 // to no; destructive, open-world, confirmation, secret and audit to yes; duration and rate down; cost,
 // complexity and security level up; freshness to volatile. Tags are added, title and category only fill a
 // gap, numbers are clamped. Conditions are added to others, or to a safe tool. So no claim leads to a class below that
-// of a. A stricter hint that changes the class, or is not a server's, takes a's conditions away.
+// of a. After a stricter hint that changes the class, or is not a server's, no condition gives less than
+// the new class.
 func Raise(a, claim Annotations) Annotations {
 	evidence := slices.Clone(a.Evidence)
-	a.settle()
 	raised := a
 	for i := range fields {
 		f := &fields[i]
@@ -99,7 +99,7 @@ func Raise(a, claim Annotations) Annotations {
 	}
 	raised.Evidence = evidence
 	if len(a.Conditions) > 0 && (claim.insists() || raised.Safety() != a.Safety()) {
-		return raised.Without(Conditions)
+		raised.raiseConditions(raised.Safety())
 	}
 	return raised
 }

@@ -24,7 +24,7 @@ func (t *tool) conditions() []annotation.Condition {
 	by := t.accounted()
 	if by != nil {
 		c := t.condition(by, floor, true)
-		if !decides(&c) {
+		if !c.Decides() {
 			return nil // whatever it is, the call is as strict
 		}
 		all = append(all, c)
@@ -35,7 +35,7 @@ func (t *tool) conditions() []annotation.Condition {
 		if p.pointer == "" || p.kind == triesOnly || p == by {
 			continue
 		}
-		if c := t.condition(p, floor, false); decides(&c) {
+		if c := t.condition(p, floor, false); c.Decides() {
 			all = append(all, c)
 		}
 	}
@@ -53,15 +53,6 @@ func accountFor(all []annotation.Condition, class annotation.Safety) bool {
 		}
 	}
 	return false
-}
-
-// decides reports whether a condition gives more than one class.
-func decides(c *annotation.Condition) bool {
-	mildest := max(c.Absent, c.Other)
-	for _, o := range c.Values {
-		mildest = max(mildest, o.Class)
-	}
-	return c.Language != "" || c.Worst() < mildest
 }
 
 // classWith returns the class of a call with a parameter.

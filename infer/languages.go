@@ -312,14 +312,14 @@ func (l *language) spaced(sentence string) translation {
 	return l.words(strings.FieldsFunc(sentence, func(r rune) bool { return !unicode.IsLetter(r) }))
 }
 
-// words reads the verbs of a sentence: one of its first three words, or the last one, is the main verb.
+// words reads the verbs of a sentence: one of its first words, or the last one, is the main verb.
 func (l *language) words(words []string) translation {
 	t := translation{foreign: true}
 	for i, w := range words {
 		f, ok := l.verb(w)
 		switch main := t.main.effect != unknown; {
 		case !ok:
-		case !main && (i < 3 || i == len(words)-1):
+		case !main && (i < 6 || i == len(words)-1):
 			t.main = f
 		case main && i > 0 && l.joins[0] != "" && l.isJoin(words[i-1]):
 			t.also = t.also.worse(f)

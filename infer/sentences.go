@@ -34,10 +34,15 @@ type reading struct {
 
 func (r *reading) read(description string) {
 	p := parser{scan: text.Scanner{Text: description}, words: make([]word, 0, longest/2)}
+	start, begins := 0, 0 // where this sentence begins, and the first one that says something
 	for p.next() {
+		if !r.told {
+			begins = start
+		}
 		r.sentence(p.words, p.scan.Odd)
+		start = p.scan.Pos()
 	}
-	r.understand(description)
+	r.understand(description, description[begins:])
 }
 
 // sentence reads one sentence. One about the tool itself going away does not count.
@@ -87,7 +92,7 @@ func (r *reading) row(ws []word) {
 // over a verb that tells only when to use the tool: "call once".
 func (r *reading) first(ws []word) {
 	ws = behindTags(ws)
-	if isLabel(ws) {
+	if isLabel(ws) || aboutPeople(ws) {
 		return
 	}
 	i := mainVerb(ws)
@@ -134,17 +139,34 @@ func (r *reading) asides(ws []word) {
 func behindTags(ws []word) []word {
 	const longestTag = 8
 	for len(ws) > 2 {
+		if ws[0].mark == text.Paren {
+			ws = ws[1:]
+			continue
+		}
 		closing := slices.IndexFunc(ws[:min(len(ws), longestTag)], func(w word) bool { return w.mark == text.Unparen || w.mark == text.Paren })
 		switch {
 		case closing > 0 && ws[closing].mark == text.Unparen && closing+1 < len(ws) && !(closing == 1 && ws[0].is(take|out|power)):
 			ws = ws[closing+1:]
-		case ws[0].flags&text.LikeThis != 0 && ws[0].sense&verbs == 0 && ws[1].is(verbs):
+		case ws[0].flags&text.LikeThis != 0 && ws[0].sense&verbs == 0 && (ws[1].is(verbs) || ws[1].mark == text.Paren):
 			ws = ws[1:]
 		default:
 			return ws
 		}
 	}
 	return ws
+}
+
+// aboutPeople reports whether a sentence says what people may do, and not what the tool does: "Some users may see this".
+func aboutPeople(ws []word) bool {
+	for i := range ws[:min(len(ws), 6)] {
+		switch w := &ws[i]; w.base {
+		case "users", "user", "admins", "customers", "members", "owners", "people", "teams":
+			return i+1 < len(ws) && ws[i+1].is(modal)
+		case "allow", "allows", "let", "lets", "enable", "enables", "help", "helps":
+			return false
+		}
+	}
+	return false
 }
 
 // advertises reports whether the verb at i only says what the tool is good for: "replaces five calls".

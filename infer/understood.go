@@ -17,9 +17,10 @@ func (t *tool) soft() bool {
 	return verb&read == 0 || verb&(weak|noun|bends) != 0
 }
 
-// understand reads what is in another language. Its English words lower nothing.
-func (r *reading) understand(description string) {
-	if !r.strange && isASCII(description) {
+// understand reads what is in another language, from the first sentence on that says something. Its English words lower
+// nothing.
+func (r *reading) understand(whole, description string) {
+	if !r.strange && isASCII(whole) {
 		return
 	}
 	sentence, _ := firstSentence(untagged(description))
@@ -86,7 +87,7 @@ func strayed(ws []word) bool {
 		case w.mark == text.Paren:
 			depth++
 		case w.mark == text.Unparen:
-			depth--
+			depth = max(depth-1, 0)
 		case w.flags&text.Folded != 0 && depth <= 0:
 			return true
 		}

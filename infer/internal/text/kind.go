@@ -219,6 +219,9 @@ type Scanner struct {
 	next Flag // what the next word has to bear
 }
 
+// Pos returns how much of the text has been read, in bytes.
+func (s *Scanner) Pos() int { return s.pos }
+
 // Next returns the next token, and false at the end of the text.
 func (s *Scanner) Next() (Token, bool) {
 	for s.pos < len(s.Text) {
