@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/fairlead-go/fairlead/verify/internal/repo"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
@@ -46,6 +47,9 @@ var (
 
 // Every query of the dashboard, evaluated over two scrapes of a proxy, draws a line for each label of its legend.
 func TestEveryPanelHasData(t *testing.T) {
+	if err := repo.DependsOnCode(); err != nil {
+		t.Fatal(err)
+	}
 	raw, err := os.ReadFile("../../contrib/otel/dashboard.json")
 	if err != nil {
 		t.Fatal(err)

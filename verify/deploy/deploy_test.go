@@ -27,18 +27,27 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/fairlead-go/fairlead/verify/internal/repo"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
-const files = "../../deploy"
+// files returns the folder of what is deployed, see package repo.
+func files(t *testing.T) string {
+	t.Helper()
+	root, err := repo.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root + "/deploy"
+}
 
 // manifest reads the example for Kubernetes strictly.
 func manifest(t *testing.T) (config core.ConfigMap, deployment apps.Deployment, service core.Service) {
 	t.Helper()
-	text, err := os.ReadFile(files + "/kubernetes.yaml")
+	text, err := os.ReadFile(files(t) + "/kubernetes.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +84,12 @@ func image(t *testing.T) (root, user string) {
 			t.Skip("SKIPPED: the image is not built, since there is no", program)
 		}
 	}
+	if err := repo.DependsOnCode(); err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	run(t, []string{"CGO_ENABLED=0"}, "go", "-C", "../../cmd/fairlead", "build", "-trimpath", "-o", dir+"/fairlead", ".")
-	for _, name := range []string{files + "/Containerfile", "/etc/ssl/certs/ca-certificates.crt"} {
+	for _, name := range []string{files(t) + "/Containerfile", "/etc/ssl/certs/ca-certificates.crt"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -5,16 +5,23 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/verify/internal/repo"
 )
 
-// root is the root of the repository, from this directory.
-const root = "../.."
+// root is the root of the repository. Files below it are named as root+"/"+file, see package repo.
+var root = func() string {
+	root, err := repo.Root()
+	if err != nil {
+		panic(err)
+	}
+	return root
+}()
 
 // Every block of Go in the README and in docs/ is a whole program that compiles
 // against this checkout, and prints what the page shows after it. The page on
@@ -24,7 +31,7 @@ func TestGoCodeInTheDocsCompiles(t *testing.T) {
 	const replicas = "docs/howto/share-state-over-replicas.md"
 	files := append(pages(t), "README.md")
 	programs(t, root, true, slices.DeleteFunc(files, func(file string) bool { return file == replicas })...)
-	programs(t, filepath.Join(root, "verify"), false, "../"+replicas)
+	programs(t, root+"/verify", false, "../"+replicas)
 }
 
 // A link; text behind a name, as in s[i](x), is Go.
@@ -41,7 +48,7 @@ func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
 			if m[1] != "" {
 				target = path.Join(path.Dir(file), m[1])
 			}
-			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+			if _, err := os.Stat(root + "/" + target); err != nil {
 				t.Errorf("%s links to %s, which is not there", file, m[1])
 			} else if m[2] != "" && !slices.Contains(headings(read(t, root, target)), m[2]) {
 				t.Errorf("%s links to %s#%s, and %s has no such heading", file, m[1], m[2], target)

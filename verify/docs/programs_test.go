@@ -43,7 +43,7 @@ func programs(t *testing.T, dir string, run bool, files ...string) {
 
 func read(t *testing.T, dir, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, file))
+	text, err := os.ReadFile(dir + "/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}

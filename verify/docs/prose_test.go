@@ -72,17 +72,18 @@ var (
 // sentences are those of the comments of Go files, without tests, and of Markdown pages.
 func sentences(t *testing.T, dir string) (all []string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+	tree := os.DirFS(dir)
+	err := fs.WalkDir(tree, ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case e.IsDir() && (e.Name() == "testdata" || e.Name() == ".git" || e.Name() == "internal" && strings.Contains(name, "net/http")):
+		case e.IsDir() && (e.Name() == "testdata" || e.Name() == ".git" || e.Name() == "internal" && strings.HasSuffix(dir, "net/http")):
 			return fs.SkipDir
 		case strings.HasSuffix(name, ".md"), strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
 		default:
 			return nil
 		}
-		text, err := os.ReadFile(name)
+		text, err := fs.ReadFile(tree, name)
 		if err != nil {
 			return err
 		}

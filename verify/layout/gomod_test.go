@@ -38,7 +38,7 @@ func TestTidyLeavesTheVersionOfAUser(t *testing.T) {
 	dir := t.TempDir()
 	mod := filepath.Join(dir, "go.mod")
 	if err := errors.Join(
-		os.WriteFile(mod, []byte("module example.com/user\n\ngo 1.26.0\n\nrequire "+prefix+" v0.0.0\n\nreplace "+prefix+" => "+root+"\n"), 0o600),
+		os.WriteFile(mod, []byte("module example.com/user\n\ngo 1.26.0\n\nrequire "+prefix+" v0.0.0\n\nreplace "+prefix+" => "+filepath.Clean(root)+"\n"), 0o600),
 		os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nimport _ \""+prefix+"/chain\"\n\nfunc main() {}\n"), 0o600),
 	); err != nil {
 		t.Fatal(err)

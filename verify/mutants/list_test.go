@@ -3,6 +3,7 @@ package main
 import (
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -81,13 +82,14 @@ func TestPageListsMutants(t *testing.T) {
 // exist reports whether each alternative of the expression names a test.
 func (s tests) exist(t *testing.T, root string) bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, s.folder, "*_test.go"))
+	tree := os.DirFS(root)
+	files, err := fs.Glob(tree, s.folder+"/*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var source strings.Builder
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		text, err := fs.ReadFile(tree, file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fairlead-go/fairlead/verify/internal/repo"
 )
 
 // patience bounds each wait for a process. It is long, because the machine may be busy.
@@ -56,7 +58,7 @@ func linked() (string, error) {
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := programs[name]()
-	if err != nil {
+	if err := errors.Join(err, repo.DependsOnCode()); err != nil {
 		t.Fatal(err)
 	}
 	return path
