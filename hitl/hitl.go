@@ -28,6 +28,7 @@ type Confirmer interface {
 // A ConfirmerFunc is a function that asks a person.
 type ConfirmerFunc func(ctx context.Context, request Request) (Decision, error)
 
+// Confirm calls f.
 func (f ConfirmerFunc) Confirm(ctx context.Context, request Request) (Decision, error) {
 	return f(ctx, request)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // A Peer is the other end of a client's pipe. It answers the handshake of both revisions, and passes other
-// requests on.
+// requests on. Its methods may be called from any goroutine, also after handle has returned.
 type Peer struct {
 	mu     sync.Mutex
 	in     *io.PipeReader

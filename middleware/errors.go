@@ -96,6 +96,7 @@ func (e *OutcomeUnknownError) Error() string {
 	return fmt.Sprintf("middleware: the outcome of %s is unknown: %v", e.Tool, e.Err)
 }
 
+// ForModel returns Check.
 func (e *OutcomeUnknownError) ForModel() string { return e.Check }
 
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }

@@ -34,7 +34,8 @@ func ResolverOptions(own *mcp.ClientOptions) *mcp.ClientOptions {
 	return &o
 }
 
-// A ToolResolver asks servers what a call with exactly these arguments would do. It is a preflight.Resolver.
+// A ToolResolver asks servers what a call with exactly these arguments would do. It is a preflight.Resolver, and safe for
+// concurrent use. Make one with [Resolver].
 type ToolResolver struct {
 	session func(server string) *mcp.ClientSession
 }

@@ -16,7 +16,8 @@ import (
 // format names what a file is, and its version.
 const format = "fairlead recording 1"
 
-// A Recording is what one server answered in one session.
+// A Recording is what one server answered in one session. [Load] reads one. It does not change, so that several servers
+// may answer from it at once.
 type Recording struct {
 	server json.RawMessage // the result of its initialization, nil for none
 	tools  []json.RawMessage

@@ -71,7 +71,7 @@ const valid = `origin = (SELECT ` + here + `) || xmin::text`
 //go:embed sql/*.sql
 var files embed.FS
 
-// A Store is an approvals.Store in PostgreSQL. Make one with [Open] or [New], and close it.
+// A Store is an approvals.Store in PostgreSQL. Make one with [Open] or [New], and close it. It is safe for concurrent use.
 type Store struct {
 	pool    *pgxpool.Pool
 	names   *strings.Replacer // of what the statements leave open

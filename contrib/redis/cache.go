@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/cache"
@@ -288,4 +289,27 @@ func (m remote) End(ctx context.Context, w cache.Write) (ticket string, err erro
 func (m remote) ending(w cache.Write) (keys []string, args []any) {
 	pairs, tokens := m.writeKeys(w), m.keys(cache.Question{Server: w.Server, Names: w.Names})[2:]
 	return append(pairs, tokens...), []any{w.ID, nonce(), tokenLife.Milliseconds(), len(pairs)}
+}
+
+// Leads holds the flights that this process leads.
+type leads struct {
+	tickets sync.Map  // by the flight's key
+	next    time.Time // of their renewal; only watch uses it
+}
+
+// renewLeads renews the leads of this process when that is due, and drops those that it cannot renew.
+func (s *Store) renewLeads(ctx context.Context) {
+	now := time.Now()
+	if now.Before(s.leads.next) {
+		return
+	}
+	s.leads.next = now.Add(renewEvery)
+	var flights []string
+	for flight := range s.leads.tickets.Range {
+		flights = append(flights, flight.(string))
+	}
+	_ = together(ctx, s, flights, func(pipe goredis.Pipeliner, flight string) *goredis.Cmd {
+		ticket, _ := s.leads.tickets.Load(flight)
+		return renew.Eval(ctx, pipe, []string{flight}, ticket, flightLease.Milliseconds())
+	}, func(string) {})
 }

@@ -53,7 +53,7 @@ const (
 	keySize         = 32
 )
 
-// A Store is a connection to Redis. Make one with [Open], and close it.
+// A Store is a connection to Redis. Make one with [Open], and close it. It is safe for concurrent use.
 type Store struct {
 	client   goredis.UniversalClient
 	beats    goredis.UniversalClient // for heartbeats, so that calls do not hold them up

@@ -51,7 +51,8 @@ const (
 	unattended  = 10 * time.Second
 )
 
-// MemoryBoard is a board in memory, gone when the process ends. The zero value is not ready; use [NewBoard].
+// MemoryBoard is a [Board] in memory, gone when the process ends. The zero value is not ready; use [NewBoard]. A question
+// is known for an hour after its time, for answers that come late.
 type MemoryBoard struct {
 	mu      sync.Mutex
 	notices map[string]*posted
@@ -84,6 +85,7 @@ func (p *posted) end() {
 	close(p.over)
 }
 
+// Post implements [Board].
 func (b *MemoryBoard) Post(_ context.Context, n Notice) error {
 	now := time.Now()
 	b.mu.Lock()
@@ -106,6 +108,7 @@ func (b *MemoryBoard) Post(_ context.Context, n Notice) error {
 	return nil
 }
 
+// Wait implements [Board].
 func (b *MemoryBoard) Wait(ctx context.Context, id string) ([]byte, error) {
 	b.mu.Lock()
 	p := b.notices[id]
@@ -137,6 +140,7 @@ func (b *MemoryBoard) Wait(ctx context.Context, id string) ([]byte, error) {
 	return bytes.Clone(p.answer), nil
 }
 
+// Answer implements [Board].
 func (b *MemoryBoard) Answer(_ context.Context, id string, answer []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,6 +158,7 @@ func (b *MemoryBoard) Answer(_ context.Context, id string, answer []byte) error 
 	return nil
 }
 
+// Open implements [Board].
 func (b *MemoryBoard) Open(context.Context) ([]Notice, error) {
 	now := time.Now()
 	b.mu.Lock()
@@ -169,6 +174,7 @@ func (b *MemoryBoard) Open(context.Context) ([]Notice, error) {
 	return open, nil
 }
 
+// TakeDown implements [Board].
 func (b *MemoryBoard) TakeDown(_ context.Context, id string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

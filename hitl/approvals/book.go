@@ -269,7 +269,8 @@ func (b *book) expire(scopes map[string]map[string]Standing) {
 	}
 }
 
-// Memory is a store in memory, gone when the process ends. The zero value is not ready; use [NewMemory].
+// Memory is a [Store] in memory, gone when the process ends. The zero value is not ready; use [NewMemory]. It is safe for
+// concurrent use.
 type Memory struct{ book }
 
 // NewMemory returns an empty store.

@@ -60,7 +60,7 @@ const (
 	linkLifetime    = time.Hour
 )
 
-// An Inbox holds the questions that wait for a person. Make one with [New].
+// An Inbox holds the questions that wait for a person. Make one with [New]. It is safe for concurrent use.
 type Inbox struct {
 	o      Options // with the defaults
 	hosts  map[string]bool
