@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fairlead-go/fairlead/cache"
@@ -158,17 +158,15 @@ func TestEntryMemory(t *testing.T) {
 	if raced {
 		t.Skip("the race detector changes what things take")
 	}
-	const most = 220 // bytes; it takes 186
-	running := runtime.NumGoroutine()
-	each, err := entryBytes(100_000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%.0f bytes an entry", each)
-	if each > most {
-		t.Errorf("an entry takes %.0f bytes besides its result, want at most %d", each, most)
-	}
-	if got := runtime.NumGoroutine(); got != running {
-		t.Errorf("%d goroutines were left running", got-running)
-	}
+	const most = 220                      // bytes; it takes 186
+	synctest.Test(t, func(t *testing.T) { // which fails if a goroutine is left running
+		each, err := entryBytes(100_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%.0f bytes an entry", each)
+		if each > most {
+			t.Errorf("an entry takes %.0f bytes besides its result, want at most %d", each, most)
+		}
+	})
 }
