@@ -9,18 +9,19 @@ import (
 type Source uint8
 
 // The sources. The zero value is Host: what carries no evidence was written by the host in Go. In
-// precedence, weakest first: Inferred, Declared, Rule, Host; Resolved counts for one call only.
+// precedence, weakest first: Inferred, Declared, Reviewed, Rule, Host; Resolved counts for one call only.
 const (
 	Host     Source = iota // the host's word on this tool
 	Inferred               // worked out from the tool's own words
 	Declared               // said by the server
 	Rule                   // the host's word on every tool that matches a pattern, or on arguments
 	Resolved               // said for these arguments
+	Reviewed               // stated by somebody who read this definition of a public server (package catalog/known)
 )
 
 // String returns the word used in explanations.
 func (s Source) String() string {
-	return spell(s, "host", "inferred", "declared", "host rule", "resolved")
+	return spell(s, "host", "inferred", "declared", "host rule", "resolved", "reviewed")
 }
 
 // MarshalText returns [Source.String].

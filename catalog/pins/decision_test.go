@@ -1,6 +1,7 @@
 package pins_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -223,6 +224,52 @@ func TestReviewCanBeReadInALockFile(t *testing.T) {
 		bad := strings.Replace(text, from, want, 1)
 		if _, err := pins.Parse([]byte(bad)); (err == nil) != (want == `"reviewer": ""`) {
 			t.Errorf("%s: got %v", want, err)
+		}
+	}
+}
+
+// unless is a condition as a reviewer writes one.
+func unless(argument string, other annotation.Safety) annotation.Condition {
+	return annotation.Condition{Argument: argument, Absent: annotation.Safe, Other: other}
+}
+
+func TestConditionsOfADecision(t *testing.T) {
+	t.Parallel()
+	server := &fake{func() []*mcp.Tool { return []*mcp.Tool{mcptest.Tool("frobnicate", "Frobs.")} }}
+	c := locked()
+	add(t, c, "crm", server)
+	accept(t, c)
+	d := byAda(annotation.Dangerous)
+	d.Conditions = []annotation.Condition{unless("/filename", annotation.Dangerous), unless("/to", annotation.Moderate)}
+	decide(t, c, "frobnicate", d)
+	text, err := c.lock.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := pins.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	word, _ := read.Decided(lookup(t, c, "crm", "frobnicate"))
+	for arguments, want := range map[string]annotation.Safety{
+		`{}`: annotation.Safe, `{"to":"a"}`: annotation.Moderate, `{"to":"a","filename":null}`: annotation.Dangerous,
+	} {
+		if got := word.Decide([]byte(arguments), nil).Class; got != want {
+			t.Errorf("%s: %s, want %s", arguments, got, want)
+		}
+	}
+	if _, err := pins.Parse(bytes.Replace(text, []byte(`"absent"`), []byte(`"above": 1, "absent"`), 1)); err == nil {
+		t.Error("a condition with an unknown member is taken")
+	}
+	for name, spoil := range map[string]func(*pins.Decision){
+		"less strict than its conditions": func(d *pins.Decision) { d.Class = annotation.Moderate },
+		"stricter than its conditions":    func(d *pins.Decision) { d.Conditions = d.Conditions[1:] },
+		"a model's":                       func(d *pins.Decision) { d.Reviewer, d.Model = "", "m" },
+		"no pointer":                      func(d *pins.Decision) { d.Conditions = []annotation.Condition{unless("to", annotation.Dangerous)} },
+	} {
+		bad := d
+		if spoil(&bad); bad.Validate() == nil {
+			t.Errorf("%s: it is taken", name)
 		}
 	}
 }

@@ -207,13 +207,18 @@ func definitionOf(v strictjson.Value, tool string) ([]byte, error) {
 
 func decisionOf(v strictjson.Value) (*Decision, error) {
 	d := new(Decision)
-	if _, err := membersOf(v, "a review", []string{"class", "reason", "reviewer", "date"}, "model", "prompt", "answer"); err != nil {
+	if _, err := membersOf(v, "a review", []string{"class", "reason", "reviewer", "date"}, "conditions", "model", "prompt", "answer"); err != nil {
 		return nil, err
 	}
 	if err := decode(v, d); err != nil {
 		return nil, err
 	}
-	if err := d.check(); err != nil {
+	strict := json.NewDecoder(bytes.NewReader(v.Raw()))
+	strict.DisallowUnknownFields() // a condition of which a part is not understood would be a weaker one
+	if err := strict.Decode(new(Decision)); err != nil {
+		return nil, v.Errorf("cannot be taken: %w", err)
+	}
+	if err := d.Validate(); err != nil {
 		return nil, v.Errorf("cannot be taken: %w", err)
 	}
 	return d, nil
