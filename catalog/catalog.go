@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/catalog/internal/layers"
 	"github.com/fairlead-go/fairlead/catalog/internal/listing"
+	"github.com/fairlead-go/fairlead/catalog/known"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/internal/toolname"
@@ -65,6 +66,9 @@ type Options struct {
 	Permission func(tool *middleware.Tool) string
 	// Lock holds back what was not accepted (see package pins); nil means that whatever a server lists is taken.
 	Lock Lock
+	// NoKnown leaves out the classes of public servers in package known. By default they outrank what was inferred and
+	// what a server declares, trusted or not, and are outranked by whatever the host sets.
+	NoKnown bool
 	// Logger gets a line for each finding; nil is silent.
 	Logger *slog.Logger
 }
@@ -77,6 +81,7 @@ type Catalog struct {
 	log        *slog.Logger
 	permission func(*middleware.Tool) string
 	lock       Lock
+	reviewed   func(*middleware.Tool) annotation.Annotations // reviewed classes of public servers
 	events     events
 	meter      meter
 
@@ -124,7 +129,10 @@ func New(o Options) *Catalog {
 			Forms:    o.Lock != nil,
 		},
 		events: events{listener: o.OnEvent, log: log, most: 50_000}, meter: meter{tools: make(map[name]*Calls)},
-		log: log, permission: o.Permission, lock: o.Lock, servers: make(map[string]*server),
+		log: log, permission: o.Permission, lock: o.Lock, reviewed: known.Of, servers: make(map[string]*server),
+	}
+	if o.NoKnown {
+		c.reviewed = func(*middleware.Tool) annotation.Annotations { return annotation.Annotations{} }
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.current.Store(c.build())

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/catalog/internal/layers"
 	"github.com/fairlead-go/fairlead/catalog/internal/listing"
@@ -23,9 +24,10 @@ type snapshot struct {
 	sources  map[string]source
 	findings []finding.Finding
 	rules    []layers.Rule
-	lock     Lock                // nil for none
-	held     map[name]held       // the tools that the lock does not accept
-	gone     map[string][]string // by server, the tools that it accepts and that are not listed
+	lock     Lock                                          // nil for none
+	reviewed func(*middleware.Tool) annotation.Annotations // of public servers
+	held     map[name]held                                 // the tools that the lock does not accept
+	gone     map[string][]string                           // by server, the tools that it accepts and that are not listed
 }
 
 // A source is a server as the guard needs it.
@@ -68,7 +70,7 @@ func (c *Catalog) build() *snapshot {
 		size += len(known.definitions)
 	}
 	s := &snapshot{
-		rules: c.rules, lock: c.lock, sources: make(map[string]source), tools: make(map[name]entry, size),
+		rules: c.rules, lock: c.lock, reviewed: c.reviewed, sources: make(map[string]source), tools: make(map[name]entry, size),
 		models: make(map[string]*middleware.Tool, size), list: make([]*middleware.Tool, 0, size),
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.servers)) {
@@ -122,6 +124,7 @@ func (s *snapshot) show(id string, known *server, d *definition) *shown {
 	tool := &out.tool
 	l := layers.Layers{Server: id, Tool: tool.Name(), Declared: d.Declared, Inferred: d.Inferred, Trusted: known.believed(), Rules: s.rules}
 	l.Override = known.overrides[tool.Name()]
+	l.Known = s.reviewed(tool)
 	if s.lock != nil {
 		l.Reviewed, l.Judged = s.lock.Decided(tool)
 	}

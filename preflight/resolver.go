@@ -172,7 +172,9 @@ func believing(layer annotation.Annotations) callstate.Over {
 func hosts(a annotation.Annotations) annotation.Annotations {
 	var others []annotation.Field
 	for _, f := range append(slices.Clone(deciding), annotation.OpenWorldHint) {
-		if source := a.SourceOf(f); source != annotation.Host && source != annotation.Rule {
+		switch a.SourceOf(f) {
+		case annotation.Host, annotation.Rule, annotation.Reviewed:
+		default:
 			others = append(others, f)
 		}
 	}

@@ -37,7 +37,8 @@ func (r Rule) Matches(server, tool string) bool {
 type Layers struct {
 	Server, Tool       string
 	Declared, Inferred annotation.Annotations
-	Trusted            bool // the declarations of the server count
+	Known              annotation.Annotations // of a definition that the project has reviewed
+	Trusted            bool                   // the declarations of the server count
 	Rules              []Rule
 	Reviewed, Override annotation.Annotations // set by a person and the host for this tool
 	Judged             annotation.Annotations // claimed by a model
@@ -53,7 +54,7 @@ func (l *Layers) Effective() (annotation.Annotations, []finding.Finding) {
 	return a, found
 }
 
-// lay merges the layers: inferred, declared, the host's rules, the review and the host's override; before is
+// lay merges the layers: inferred, declared, known, the host's rules, the review and the host's override; before is
 // the class without the last two. The claims of an untrusted server and of a model come last and can only
 // raise, in fields that the host has not set.
 func (l *Layers) lay() (a annotation.Annotations, before annotation.Safety) {
@@ -62,10 +63,13 @@ func (l *Layers) lay() (a annotation.Annotations, before annotation.Safety) {
 	if l.Trusted {
 		a, claim = annotation.Merge(a, claim), annotation.Annotations{}
 	}
+	if len(l.Known.Evidence) > 0 {
+		a, claim = annotation.Merge(a, l.Known), claim.Yield(l.Known)
+	}
 	for _, r := range l.Rules {
 		switch {
 		case !r.Matches(l.Server, l.Tool):
-		case l.Inferred.Safety() == annotation.Dangerous:
+		case l.understood().Safety() == annotation.Dangerous:
 			a = annotation.Raise(a, r.set)
 		default:
 			a, claim = annotation.Merge(a, r.set), claim.Yield(r.set)
@@ -78,6 +82,9 @@ func (l *Layers) lay() (a annotation.Annotations, before annotation.Safety) {
 	}
 	return raise(annotation.Merge(a, set), claim.Yield(set), l.Judged.Yield(set)), without.Safety()
 }
+
+// understood is what is known without the server's and the host's word.
+func (l *Layers) understood() annotation.Annotations { return annotation.Merge(l.Inferred, l.Known) }
 
 func raise(a annotation.Annotations, claims ...annotation.Annotations) annotation.Annotations {
 	for _, claim := range claims {
@@ -94,12 +101,16 @@ func (l *Layers) finding(kind finding.Kind, format string, args ...any) finding.
 
 // conflicts returns the findings about declarations that contradict the tool's own words.
 func (l *Layers) conflicts(effective annotation.Annotations) (found []finding.Finding) {
-	declared, inferred := l.Declared, l.Inferred
+	declared, inferred := l.Declared, l.understood()
 	because := func(f annotation.Field) string {
 		if e, ok := inferred.EvidenceOf(f); ok {
 			return e.String()
 		}
 		return "inferred"
+	}
+	words := "its words say"
+	if len(l.Known.Evidence) > 0 {
+		words = "a review says"
 	}
 	believed := "which does not count"
 	if l.Trusted {
@@ -114,7 +125,7 @@ func (l *Layers) conflicts(effective annotation.Annotations) (found []finding.Fi
 		if inferred.Destructive == annotation.Yes {
 			kind, field = finding.Doubted, annotation.DestructiveHint
 		}
-		found = append(found, l.finding(kind, "declares itself read-only, %s; its words say otherwise (%s)", believed, because(field)))
+		found = append(found, l.finding(kind, "declares itself read-only, %s; %s otherwise (%s)", believed, words, because(field)))
 	case declared.Safety() > max(effective.Safety(), annotation.Dangerous):
 		found = append(found, l.finding(finding.Unbelieved, "declares itself %s, %s; it is %s", declared.Safety(), believed, effective.Safety()))
 	}

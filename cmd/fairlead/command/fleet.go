@@ -49,7 +49,7 @@ func (f *serverFlags) connect(ctx context.Context, targets []dial.Target, lock *
 	}
 	// The sessions live on this context: it is cancelled at the end.
 	ctx, cancel := context.WithCancelCause(ctx)
-	all := &fleet{tools: catalog.New(catalog.Options{Timeout: f.wait, Lock: lock}), lock: lock, cancel: cancel}
+	all := &fleet{tools: catalog.New(catalog.Options{Timeout: f.wait, Lock: lock, NoKnown: f.noKnown}), lock: lock, cancel: cancel}
 	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead", Version: "0"}, mount.Options(all.tools, nil))
 	all.asked = make([]asked, len(targets))
 	var group sync.WaitGroup

@@ -32,7 +32,7 @@ type proxyFlags struct {
 	replicas                                                   int
 	drain                                                      time.Duration
 	approve, scopes, reach                                     []string
-	trust, readOnly, annotate, observe, verbose                bool
+	trust, noKnown, readOnly, annotate, observe, verbose       bool
 }
 
 func proxyCommand() *cobra.Command {
@@ -66,6 +66,7 @@ of OpenTelemetry, spans and metrics of the calls are exported.`,
 	f.StringVar(&o.audit, "audit", "", "record each call in a `FILE`")
 	f.StringVar(&o.lock, "lock", "", "refuse tools whose definitions are not those of a lock `FILE`")
 	f.BoolVar(&o.trust, "trust", false, "trust the annotations that servers declare, also where they lower a class")
+	registerNoKnown(cmd, &o.noKnown)
 	f.BoolVar(&o.readOnly, "read-only", false, "list and call only tools that are safe")
 	f.BoolVar(&o.annotate, "annotate", false, "list the tools with the annotations that the chain goes by, for clients that decide by them")
 	f.BoolVar(&o.observe, "observe", false, "ask nothing, and refuse only what the policy denies; --audit records what would have been done. It protects nothing")

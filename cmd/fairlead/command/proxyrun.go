@@ -75,7 +75,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 // setOptions sets what the flags and the files of the policy, the lock and the record say.
 func (r *proxyRun) setOptions(args []string) (err error) {
 	r.options = proxy.Options{
-		Drain: r.drain, Trust: r.trust, ReadOnly: r.readOnly, Annotate: r.annotate, Observe: r.observe, Stderr: r.cmd.ErrOrStderr(), Logger: r.log,
+		Drain: r.drain, Trust: r.trust, NoKnown: r.noKnown, ReadOnly: r.readOnly, Annotate: r.annotate, Observe: r.observe, Stderr: r.cmd.ErrOrStderr(), Logger: r.log,
 	}
 	if r.options.Servers, err = r.targets(args, r.cmd.ArgsLenAtDash()); err != nil {
 		return err

@@ -40,14 +40,21 @@ func (f *serverNames) register(cmd *cobra.Command) {
 type serverFlags struct {
 	serverNames
 
-	trust bool
-	wait  time.Duration
+	trust   bool
+	noKnown bool
+	wait    time.Duration
 }
 
 func (f *serverFlags) register(cmd *cobra.Command) {
 	f.serverNames.register(cmd)
 	cmd.Flags().BoolVar(&f.trust, "trust", false, "trust the annotations that servers declare, also where they lower a class")
+	registerNoKnown(cmd, &f.noKnown)
 	cmd.Flags().DurationVar(&f.wait, "timeout", listPatience, "how long a server may take to start and to list its tools")
+}
+
+// registerNoKnown adds the flag that switches package known off.
+func registerNoKnown(cmd *cobra.Command, to *bool) {
+	cmd.Flags().BoolVar(to, "no-known", false, "infer the classes of public servers as well, which come with this program for those that many people install")
 }
 
 // listPatience is how long a server may take to start and to list its tools, by default.

@@ -71,6 +71,8 @@ type Options struct {
 	Lock *pins.Lock
 	// Trust lets the declarations of all servers lower a class; by default they only raise it.
 	Trust bool
+	// NoKnown leaves out the classes of public servers in package catalog/known.
+	NoKnown bool
 	// ReadOnly shows the Safe tools alone.
 	ReadOnly bool
 	// Annotate lists the tools with the hints that count here, and beside them what their servers declared;

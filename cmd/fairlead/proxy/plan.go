@@ -126,7 +126,7 @@ func (p *Proxy) trusts(now *policy.Policy, server string) bool {
 // newSet returns an empty catalog with the chain in front of it, for a caller.
 func (p *plan) newSet(caller access.Caller) (*set, error) {
 	o := p.proxy.o
-	c := catalog.New(catalog.Options{Timeout: slowList, Permission: p.permission, Lock: o.Lock, Logger: o.Logger})
+	c := catalog.New(catalog.Options{Timeout: slowList, Permission: p.permission, Lock: o.Lock, NoKnown: o.NoKnown, Logger: o.Logger})
 	for _, s := range o.Servers {
 		if p.proxy.trusts(p.policy, s.Name) {
 			c.Trust(s.Name)
