@@ -120,7 +120,7 @@ func (r *proxyRun) openTelemetry(ctx context.Context) error {
 	}
 	r.ends = append(r.ends, func() error {
 		if err := end(); err != nil {
-			r.log.Warn("telemetry: " + err.Error())
+			r.log.WarnContext(ctx, "telemetry: "+err.Error())
 		}
 		return nil
 	})

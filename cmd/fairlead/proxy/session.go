@@ -3,12 +3,12 @@ package proxy
 // How messages pass through a session:
 //
 //	client → fromClient → begin → callTool → chain → server.CallTool → server.exchange → link
-//	                    → begin → listTools
 //	                    → route → server.relay → link
+//	                    → begin → listTools
 //	link → server.receive → request.end → exchange, which has waited for it
 //	                                    → answered → client
 //	                      → fromServer → client
-//	client → fromClient → fromPerson → the server that has asked, or elicit, which has waited for it
+//	answer → fromClient → fromPerson → the server that has asked, or elicit, which has waited for it
 //
 // fromClient and server.receive are called by the goroutines that read the connections, one message after the other.
 // They wait for nothing but a full queue of a writer: what may take time runs on a goroutine of its request, see begin.
