@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/fairlead-go/fairlead/internal/strictjson"
 )
@@ -70,7 +71,8 @@ func (c *Condition) Decides() bool {
 	return c.Language != "" || c.Worst() < mildest
 }
 
-// Name returns the argument as people write it: "filename", "steps[].action".
+// Name returns the argument as people write it: "filename", "steps[].action". A name that could be taken for something
+// else is quoted.
 func (c *Condition) Name() string {
 	var name strings.Builder
 	for step := range strings.SplitSeq(strings.TrimPrefix(c.Argument, "/"), "/") {
@@ -83,7 +85,19 @@ func (c *Condition) Name() string {
 		}
 		name.WriteString(unescape.Replace(step))
 	}
-	return name.String()
+	return onLine(name.String())
+}
+
+// onLine returns a text as it is shown among others: quoted if it has characters that cannot be seen, or is long.
+func onLine(s string) string {
+	const most = 80
+	if len(s) > most {
+		return strconv.Quote(s[:most])
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
 }
 
 // unescape and escape are those of RFC 6901.
@@ -108,11 +122,11 @@ func Pointer(names ...string) (pointer string, ok bool) {
 func (c Condition) String() string {
 	because := ""
 	if c.Effect != "" {
-		because = " (" + c.Effect + ")"
+		because = " (" + onLine(c.Effect) + ")"
 	}
 	switch {
 	case c.Language != "":
-		return fmt.Sprintf("by the %s in %s%s: judged by its text, unjudged %s", c.Language, c.Name(), because, c.Other)
+		return fmt.Sprintf("by the %s in %s%s: judged by its text, unjudged %s", onLine(c.Language), c.Name(), because, c.Other)
 	case len(c.Values) == 0:
 		return fmt.Sprintf("%s if %s is given%s, otherwise %s", c.Other, c.Name(), because, c.Absent)
 	}
@@ -299,24 +313,39 @@ func (c *Condition) of(raw json.RawMessage, judge Judge) (Safety, string) {
 			return class, strings.TrimSuffix(c.Name()+": "+why, ": ")
 		}
 	}
-	return c.Other, fmt.Sprintf("the %s in %s is not judged", c.Language, c.Name())
+	return c.Other, fmt.Sprintf("the %s in %s is not judged", onLine(c.Language), c.Name())
 }
 
 // For returns what is known about a call with these arguments, and the decision. The class is that of
 // [Annotations.Decide]; a call of another class than the tool's has the hints of that class, with the evidence of the
-// conditions. The result has no conditions, since they have been applied.
+// conditions. The result has no conditions, since they have been applied; the evidence of the field Conditions is the
+// decision: the class, the word by which the argument was found, and what of it decided.
 func (a Annotations) For(arguments json.RawMessage, judge Judge) (Annotations, Decision) {
 	d := a.Decide(arguments, judge)
 	out := a.Without(Conditions)
-	if d.Condition == nil || d.Class == a.Safety() {
+	if d.Condition == nil {
 		return out, d
 	}
-	out = out.Without(ReadOnlyHint, DestructiveHint, RequiresConfirmation)
-	because := Evidence{Source: a.SourceOf(Conditions), Strength: Strong, Word: d.Condition.Word, Place: "by the arguments: " + d.Why}
+	because := Evidence{Source: a.SourceOf(Conditions), Strength: Strong, Word: onLine(d.Condition.Word), Place: d.Condition.place(d.Why)}
 	if e, ok := a.EvidenceOf(Conditions); ok {
 		because.By, because.Rule = e.By, e.Rule
 	}
-	return hintsOf(d.Class, because).over(out), d
+	decided := because
+	decided.Field, decided.Value = Conditions, d.Class.String()
+	if d.Class != a.Safety() {
+		out = out.Without(ReadOnlyHint, DestructiveHint, RequiresConfirmation)
+		out = hintsOf(d.Class, because).over(out)
+	}
+	out.Evidence = append(out.Evidence, decided)
+	return out, d
+}
+
+// place is the place of the evidence of a decision: what of the arguments decided, and what the argument does.
+func (c *Condition) place(why string) string {
+	if c.Effect == "" {
+		return "by the arguments: " + why
+	}
+	return "by the arguments: " + why + " (" + onLine(c.Effect) + ")"
 }
 
 // over lays hints over annotations that have none.

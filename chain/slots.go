@@ -51,7 +51,7 @@ var slots = []slot{
 		{"retry", "each attempt counts as a call", true},
 		{"budget", "each call is counted twice", true}, // twice
 	}},
-	{name: "Preflight", kind: "preflight", in: func(s *Standard) list { return one(s.Preflight) }, breaks: []breach{
+	{name: "Preflight", kind: "preflight", in: func(s *Standard) list { return one(s.preflight()) }, breaks: []breach{
 		{"hitl", "a person is asked about the tool and not about these arguments", false},
 		{"cache", "the cache does not know what the arguments make of the call", false},
 		{"retry", "the arguments are judged again for each attempt", true},

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/conditions"
 	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -30,7 +31,8 @@ type Standard struct {
 	Infer middleware.Middleware
 	// Budget bounds what a session may use, and ends loops (budget.New).
 	Budget middleware.Middleware
-	// Preflight classifies the call by its arguments, also those that a person edits (preflight.New).
+	// Preflight classifies the call by its arguments, also those that a person edits (preflight.New). Nil applies the
+	// conditions that are known of a tool, as preflight.New does without settings.
 	Preflight middleware.Middleware
 	// Flow traces where arguments came from, and asks about those of untrusted results (flow.New).
 	Flow middleware.Middleware
@@ -118,6 +120,14 @@ func (s Standard) before(next middleware.ToolCaller) middleware.ToolCaller {
 
 // Middleware returns the chain as a middleware, for an executor that is guarded, or as a part of a longer chain.
 func (s Standard) Middleware() middleware.Middleware { return s.before }
+
+// preflight returns what classifies calls by their arguments.
+func (s *Standard) preflight() middleware.Middleware {
+	if s.Preflight != nil {
+		return s.Preflight
+	}
+	return conditions.New
+}
 
 // gate returns what keeps the calls of a batch in their order, nil if Confirm does it.
 func (s *Standard) gate() middleware.Middleware {

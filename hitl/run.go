@@ -12,6 +12,8 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/conditions"
+	"github.com/fairlead-go/fairlead/internal/probes"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -34,8 +36,9 @@ type agreed struct {
 // run makes the call with one grant, which is recorded as consumed before the call is handed over.
 func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, error) {
 	if tool := yes.call.Tool; yes.edited { // the guard gets the class of the edited call
+		by, _ := conditions.Apply(&yes.call, probes.Judge)
 		ctx = callstate.WithAnswer(ctx, &yes.call, callstate.Static(ctx, tool), func(accepted annotation.Annotations) annotation.Annotations {
-			return annotation.Raise(accepted, tool.Annotations)
+			return annotation.Raise(by(accepted), tool.Annotations)
 		})
 	}
 	begin := func(ctx context.Context) error { return a.begin(ctx, yes) }

@@ -135,6 +135,8 @@ func shortHash(of string) string {
 //
 //	files/delete_file: dangerous
 //	  destructive   yes   inferred: "delete" leads the name
+//
+// A tool with conditions has a line for each; a call that was judged by them has one that begins with "this call".
 func (t *Tool) Explain() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", t, t.Safety())
@@ -160,6 +162,12 @@ func (t *Tool) Explain() string {
 		}
 		e, _ := a.EvidenceOf(known.field) // none is the host's own word
 		fmt.Fprintf(&b, "  %-13s %-5s %s\n", known.word, known.value, e)
+	}
+	for i := range a.Conditions {
+		fmt.Fprintf(&b, "  %-13s       %s\n", "condition", a.Conditions[i])
+	}
+	if e, ok := a.EvidenceOf(annotation.Conditions); ok && len(a.Conditions) == 0 { // of one call, which they have decided
+		fmt.Fprintf(&b, "  %-13s       %s\n", "this call", e)
 	}
 	if a.Safety() == annotation.Unknown {
 		b.WriteString("  nothing known: no trusted declaration, and no word of the name that is understood\n")

@@ -1,10 +1,14 @@
 // Package preflight classifies a call by its arguments: a tool that reads and deletes is as dangerous as what it is
 // to do this time.
 //
-// The host's own rules come first and decide alone. For other calls a [Resolver] asks the tool's server, if it has
-// offered to answer by tools/annotations or the extension io.modelcontextprotocol/tool-resolution. A trusted
-// server's answer may lower the class for exactly these arguments; any other answer can only raise it. No answer is
-// used twice, and none lowers the class of arguments that a person edits.
+// The host's own rules come first and decide alone. For other calls the conditions count that are known of the tool
+// ([annotation.Condition]), as inference reads them from its schema: by "action", list is safe and delete is
+// dangerous; with "filename", a file is written; a text of SQL is read by a probe. They need no settings. A
+// chain.Standard without a Preflight applies them as well; a chain of another order needs [New].
+//
+// Then a [Resolver] asks the tool's server, if it has offered to answer by tools/annotations or the extension
+// io.modelcontextprotocol/tool-resolution. A trusted server's answer may lower the class for exactly these arguments;
+// any other answer can only raise it. No answer is used twice, and none lowers the class of arguments that a person edits.
 //
 // The class reaches the guard at the executor bound to the exact bytes of the arguments.
 package preflight
@@ -13,6 +17,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"runtime/debug"
@@ -25,7 +30,9 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/bounded"
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/conditions"
 	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/probes"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
@@ -33,12 +40,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Options are the settings of [New]. The zero value is ready, and changes the class of one kind of call: if a tool
-// needs approval only because an optional parameter names people that it writes to (see
-// [annotation.Evidence].Given), a call without it is Moderate.
+// Options are the settings of [New]. The zero value is ready, and applies the conditions of tools: the class of a call
+// is the strictest that they give. It also changes the class of another kind of call: if a tool needs approval only
+// because an optional parameter names people that it writes to (see [annotation.Evidence].Given), a call without it is
+// Moderate.
 type Options struct {
-	// Rules are the host's rules for calls by their arguments, which decide before any server; nil means none.
+	// Rules are the host's rules for calls by their arguments, which decide before the tool's conditions and before any
+	// server; nil means none.
 	Rules Rules
+	// WorstCase gives each call the class of its tool's worst one, whatever the tool's conditions are. False applies
+	// them.
+	WorstCase bool
+	// Texts are the probes by which texts are judged, by the language that a condition names, such as "sql" or "shell".
+	// Nil judges sql alone, by probe.SQL, which suits any dialect; a text of a language without a probe counts as
+	// carried out, so it asks. probe.AnyShell suits any shell.
+	Texts map[string]Probe
 	// Resolver asks the server of a tool; nil means that none is asked.
 	Resolver Resolver
 	// Trusted reports, by id, whether a server's answer may lower a class. Nil means that none may.
@@ -51,8 +67,8 @@ type Options struct {
 
 // New returns the middleware for the Preflight slot of a chain. It gives each call the class of its arguments, also
 // of those that a person edits. A call whose arguments are not one unambiguous JSON object, or which its server
-// calls invalid ([*InvalidArgumentsError]), ends here. New panics on a negative timeout and on a rule that is nil or
-// whose name is not "server/tool".
+// calls invalid ([*InvalidArgumentsError]), ends here. New panics on a negative timeout, on a probe that is nil, and on a
+// rule that is nil or whose name is not "server/tool".
 func New(o Options) middleware.Middleware {
 	fault.RefuseNegative("preflight: Options", o)
 	if o.Trusted == nil {
@@ -63,16 +79,52 @@ func New(o Options) middleware.Middleware {
 	answers, _ := lru.New[callstate.Binding, annotation.Annotations](maxEarlier) // fails only for a size below 1
 	o.Rules.check()
 	o.Rules = maps.Clone(o.Rules)
-	j := &judge{Options: o, earlier: answers}
+	j := &judge{Options: o, earlier: answers, texts: o.texts()}
 	j.asking = &bounded.Bound{Limit: o.Timeout, Name: "preflight: the resolver", Logger: o.Logger, Late: new(atomic.Uint64)}
 	m := func(next middleware.ToolCaller) middleware.ToolCaller { return &caller{j, next} }
 	j.edits = callstate.JudgeBy(m)
 	return m
 }
 
+// Mildest returns the class of the least strict call of a tool with these annotations, as its conditions are applied
+// with the options. It is for a list of what somebody may call who may only read: each call has the class of its own
+// arguments.
+func (o Options) Mildest(a annotation.Annotations) annotation.Safety {
+	if o.WorstCase {
+		return a.Safety()
+	}
+	return conditions.Mildest(a, func(language string) bool { return language == probes.Known || o.Texts[language] != nil })
+}
+
+// texts returns what judges the texts of arguments. A probe that panics has called the text dangerous.
+func (o Options) texts() annotation.Judge {
+	for language, probe := range o.Texts {
+		if language == "" || probe == nil {
+			panic(fmt.Sprintf("preflight: Options.Texts[%q] has no language or no probe", language))
+		}
+	}
+	texts, log := maps.Clone(o.Texts), o.Logger
+	return func(language, text string) (class annotation.Safety, why string) {
+		probe, ok := texts[language]
+		if !ok {
+			return probes.Judge(language, text)
+		}
+		defer func() {
+			if v := recover(); v != nil {
+				log.LogAttrs(context.Background(), slog.LevelError, "preflight: a probe panicked",
+					slog.String("language", language), slog.String("stack", string(debug.Stack())))
+				class, why = annotation.Dangerous, "its probe panicked; the log of the host has the stack"
+			}
+		}()
+		v := probe(text)
+		return max(v.Annotations.Safety(), annotation.Dangerous), v.Why // what it does not know is carried out
+	}
+}
+
 type judge struct {
 	Options
 	asking *bounded.Bound
+	texts  annotation.Judge
 	edits  callstate.Judge // the middleware itself, for arguments that a person edits
 
 	mu      sync.Mutex // held from reading an earlier answer to storing the next
@@ -91,13 +143,16 @@ func (c *caller) Describe() middleware.Description {
 		if _, ok := c.rule(tool); ok {
 			return "judge the arguments"
 		}
-		return ""
+		if c.WorstCase {
+			return ""
+		}
+		return conditions.Will(tool)
 	}}
 }
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	_, judges := c.rule(call.Tool)
-	judges = judges || c.Resolver != nil || call.Tool != nil && optional(call.Tool.Annotations) != nil
+	judges = judges || c.Resolver != nil || c.conditional(call.Tool) || call.Tool != nil && optional(call.Tool.Annotations) != nil
 	if judges && callstate.JudgeOf(ctx) == nil { // a chain.Standard has one of its whole slot
 		ctx = callstate.WithJudge(ctx, c.edits)
 	}
@@ -127,12 +182,17 @@ func (j *judge) rule(tool *middleware.Tool) (Rule, bool) {
 	return rule, ok
 }
 
+// conditional reports whether a tool has conditions that count.
+func (j *judge) conditional(tool *middleware.Tool) bool { return !j.WorstCase && conditions.Has(tool) }
+
 func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, error) {
 	if call.Tool == nil || call.Tool.Definition == nil {
 		return finding{}, nil
 	}
 	rule, ruled := j.rule(call.Tool)
-	if given := optional(call.Tool.Annotations); ruled || given != nil {
+	given, conditional := optional(call.Tool.Annotations), j.conditional(call.Tool)
+	var found finding
+	if ruled || conditional || given != nil {
 		arguments, err := parse(ctx, call)
 		if err != nil {
 			return finding{what: "refused"}, err
@@ -142,21 +202,53 @@ func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, er
 				return finding{v.over(), "rule", v.Why}, nil
 			}
 		}
-		if given != nil && !slices.ContainsFunc(given, arguments.given) {
+		switch {
+		case conditional:
+			found = finding{what: "condition"}
+			found.over, found.why = conditions.Apply(&call, j.texts)
+		case given != nil && !slices.ContainsFunc(given, arguments.given):
 			return finding{unaddressed, "not addressed", "the call has no " + strings.Join(given, " or ")}, nil
 		}
 	}
+	return j.answered(ctx, call, found)
+}
+
+// answered asks the server of a call for its answer, and lays it over what was found by the tool's conditions.
+func (j *judge) answered(ctx context.Context, call middleware.Call, found finding) (finding, error) {
 	if j.Resolver == nil {
-		return finding{}, nil
+		return found, nil
+	}
+	judged := call
+	if found.over != nil {
+		tool := *call.Tool
+		tool.Annotations = found.over(tool.Annotations)
+		judged.Tool = &tool
 	}
 	trusted := j.Trusted(call.Tool.Server)
-	if !trusted && call.Tool.Safety().MustConfirm() { // its answer can only raise, and nothing is above that
-		return finding{}, nil
+	if !trusted && judged.Tool.Safety().MustConfirm() { // its answer can only raise, and nothing is above that
+		return found, nil
 	}
 	if _, err := callstate.Form(callstate.Of(ctx), &call); err != nil {
 		return finding{what: "refused"}, err
 	}
-	return j.resolve(ctx, call, trusted)
+	answer, err := j.resolve(ctx, judged, trusted)
+	return answer.upon(found), err
+}
+
+// upon returns the finding after another one: both count, the one that was found first underneath.
+func (f finding) upon(first finding) finding {
+	switch {
+	case first.over == nil:
+		return f
+	case f.over == nil:
+		if f.what == "" {
+			f.what, f.why = first.what, first.why
+		}
+		return finding{first.over, f.what, f.why}
+	}
+	over := f.over
+	f.over = func(a annotation.Annotations) annotation.Annotations { return over(first.over(a)) }
+	return f
 }
 
 func optional(a annotation.Annotations) (names []string) {

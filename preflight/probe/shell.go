@@ -5,6 +5,7 @@ package probe
 // (find -delete, sort -o) makes a command that reads into one that writes.
 
 import (
+	"cmp"
 	_ "embed" // for shell.txt
 	"regexp"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"unicode"
 
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/probes"
 	"github.com/fairlead-go/fairlead/preflight"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -24,7 +27,7 @@ import (
 // Shell cannot see aliases, a PATH with another ls in front, or a program's own configuration. Do not use it for the
 // shells of Windows, whose quotes end elsewhere.
 func Shell(text string) preflight.Verdict {
-	if why := plain(text); why != "" {
+	if why := probes.Plain(text); why != "" {
 		return harmful(why)
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
@@ -45,6 +48,58 @@ func Shell(text string) preflight.Verdict {
 	return harmless(strings.Join(names, ", "))
 }
 
+// AnyShell reads a command line for a shell that is not known. It is stricter than [Shell]: quotes hold only what no
+// shell makes something else of, those of Windows included, and no command reaches an address that the text chooses.
+func AnyShell(text string) preflight.Verdict {
+	v := Shell(text)
+	if v.Annotations.Safety() != annotation.Safe {
+		return v
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return harmful("a malformed command line")
+	}
+	why := ""
+	syntax.Walk(file, func(node syntax.Node) bool {
+		why = cmp.Or(why, shellDiffers(node))
+		return why == ""
+	})
+	if why != "" {
+		return harmful(why)
+	}
+	return v
+}
+
+var (
+	// everyWord has no meaning of its own in single quotes, which some shells of Windows do not know as quotes.
+	everyWord = regexp.MustCompile(`^[\pL\pM\pN_./:,@+=*?~-]*$`)
+	// everyText has none in double quotes, which all shells know.
+	everyText = regexp.MustCompile(`^[\pL\pM\pN_./:,@+=*?~ -]*$`)
+)
+
+// shellDiffers returns what of a part of a command line only some shells read as Shell does, or what reaches an address.
+func shellDiffers(node syntax.Node) string {
+	const quote = "a quote that ends elsewhere in some shells"
+	switch n := node.(type) {
+	case *syntax.SglQuoted:
+		if !everyWord.MatchString(n.Value) {
+			return quote
+		}
+	case *syntax.DblQuoted:
+		for _, part := range n.Parts {
+			if lit, ok := part.(*syntax.Lit); !ok || !everyText.MatchString(lit.Value) {
+				return quote
+			}
+		}
+	case *syntax.CallExpr:
+		words, _ := shellWords(n.Args)
+		if len(words) > 0 && shellCommands()[words[0].text].operands == urls {
+			return "the command " + probes.Shown(words[0].text) + ", which reaches any address"
+		}
+	}
+	return ""
+}
+
 func shellStmt(stmt *syntax.Stmt, names *[]string) string {
 	switch {
 	case len(stmt.Comments) > 0:
@@ -56,13 +111,13 @@ func shellStmt(stmt *syntax.Stmt, names *[]string) string {
 	}
 	for _, r := range stmt.Redirs {
 		if !shellSilences(r) {
-			return "the redirection " + shown(r.Op.String())
+			return "the redirection " + probes.Shown(r.Op.String())
 		}
 	}
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.BinaryCmd:
 		if cmd.Op != syntax.AndStmt && cmd.Op != syntax.OrStmt && cmd.Op != syntax.Pipe {
-			return "the sign " + shown(cmd.Op.String())
+			return "the sign " + probes.Shown(cmd.Op.String())
 		}
 		if why := shellStmt(cmd.X, names); why != "" {
 			return why
@@ -181,12 +236,12 @@ func shellCall(args []*syntax.Word) (name, why string) {
 	name = words[0].text
 	cmd, known := shellCommands()[name]
 	if !known || strings.Contains(name, " ") { // "git log" in quotes is a program of that name
-		return name, "the command " + shown(name)
+		return name, "the command " + probes.Shown(name)
 	}
 	for rest := words[1:]; ; {
 		n, why := shellFlags(cmd, rest)
 		if why != "" {
-			return name, shown(name) + " with " + why
+			return name, probes.Shown(name) + " with " + why
 		}
 		if n < len(rest) && !strings.Contains(rest[n].text, " ") {
 			if sub, is := shellCommands()[name+" "+rest[n].text]; is {
@@ -195,7 +250,7 @@ func shellCall(args []*syntax.Word) (name, why string) {
 			}
 		}
 		if why := shellOperands(cmd, rest[n:]); why != "" {
-			return name, shown(name) + " with " + why
+			return name, probes.Shown(name) + " with " + why
 		}
 		return name, ""
 	}
@@ -219,7 +274,7 @@ func shellOperands(cmd shellCommand, rest []shellWord) string {
 	switch cmd.operands {
 	case nothing, group:
 		if len(found) > 0 {
-			return shown(found[0])
+			return probes.Shown(found[0])
 		}
 		if cmd.operands == group {
 			return "nothing behind it"
@@ -233,7 +288,7 @@ func shellOperands(cmd shellCommand, rest []shellWord) string {
 			if !strings.Contains(target, "://") || strings.ContainsAny(target, "{}[]") {
 				return "something other than a plain URL"
 			}
-			if why := httpURL("GET", target); why != "" {
+			if why := probes.URLFault("GET", target); why != "" {
 				return why
 			}
 		}
@@ -255,11 +310,11 @@ func shellFlags(cmd shellCommand, words []shellWord) (n int, why string) {
 		}
 		known, wants := shellFlag(cmd.flags, flag)
 		if !known {
-			return 0, "the flag " + shown(flag)
+			return 0, "the flag " + probes.Shown(flag)
 		}
 		if wants {
 			if n == len(words) || words[n].many || strings.HasPrefix(words[n].text, "-") && !shellNumber.MatchString(words[n].text) {
-				return 0, "no value behind " + shown(flag)
+				return 0, "no value behind " + probes.Shown(flag)
 			}
 			n++
 		}

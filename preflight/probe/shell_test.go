@@ -186,6 +186,24 @@ func TestShell(t *testing.T) {
 	})
 }
 
+func TestAnyShell(t *testing.T) {
+	t.Parallel()
+	checkProbe(t, probe.AnyShell, []probeCase{
+		{"ls -la src && git status", probeRead, "ls, git status"},
+		{`grep -rn "to do" src | head -5`, probeRead, "grep, head"},
+		{"find . -name '*.go'", probeRead, "find"},
+		{"rm -rf x", probeRisk, "rm"},
+		{"find . -name x -delete", probeRisk, "-delete"},
+		{"", probeRisk, ""},
+		{"echo 'a & del x'", probeRisk, "a quote"},         // cmd.exe knows no single quotes
+		{"find . -name 'a -delete'", probeRisk, "a quote"}, // nor that this is one word
+		{`grep "a|b" x`, probeRisk, "a quote"},
+		{`echo "%PATH%"`, probeRisk, "a quote"},
+		{"curl https://example.com/a", probeRisk, "any address"},
+		{"ls; curl https://example.com/a", probeRisk, "any address"},
+	})
+}
+
 func TestShellTableIsWhole(t *testing.T) {
 	t.Parallel()
 	for _, fault := range probe.ShellTableFaults() {

@@ -43,6 +43,7 @@ func (r *reader) policy() keys {
 		"version":     r.within(new(int), 1, 1, "this Fairlead reads version 1"),
 		"trust":       texts(r, &p.Trust),
 		"readOnly":    &p.ReadOnly,
+		"worstCase":   &p.WorstCase,
 		"rules":       each(r, &p.Rules, r.rule),
 		"tools":       each(r, &p.Tools, r.tool),
 		"arguments":   r.arguments,

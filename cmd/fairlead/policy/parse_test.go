@@ -22,7 +22,7 @@ const whole = `{
   "version": 1,
   // a comment, and a comma too many
   "trust": ["github"],
-  "readOnly": false,
+  "readOnly": false, "worstCase": true,
   "rules": [
     {"tool": "github/delete_*", "decide": "deny", "reason": "ask an owner"},
     {"tool": "github/create_issue", "decide": "allow"},
@@ -77,7 +77,7 @@ func TestEverythingThatAPolicyCanSay(t *testing.T) {
 	if a := p.Tools[1].Annotations; a.Safety() != annotation.Moderate || a.SecurityLevel != annotation.Restricted || a.AuditRequired != annotation.Yes {
 		t.Errorf("%+v", a)
 	}
-	if p.Rules[0].Line != 8 || p.Rules[0].Reason != "ask an owner" || len(p.Arguments) != 1 || len(p.Scopes) != 2 {
+	if p.Rules[0].Line != 8 || p.Rules[0].Reason != "ask an owner" || len(p.Arguments) != 1 || len(p.Scopes) != 2 || p.ReadOnly || !p.WorstCase {
 		t.Errorf("%+v", p)
 	}
 }

@@ -32,6 +32,9 @@ type Policy struct {
 	Trust []string
 	// ReadOnly shows and calls what is Safe, and nothing else.
 	ReadOnly bool
+	// WorstCase gives each call the class of its tool's worst one, whatever it is by its arguments, unless one of the
+	// Arguments applies.
+	WorstCase bool
 	// Scopes are what the proxy's clients may do; nil means everything.
 	Scopes []catalog.Scope
 	// Permissions say what a caller of a tool needs.

@@ -73,7 +73,7 @@ type Options struct {
 	Trust bool
 	// NoKnown leaves out the classes of public servers in package catalog/known.
 	NoKnown bool
-	// ReadOnly shows the Safe tools alone.
+	// ReadOnly shows the tools alone that have a Safe call, and refuses all other calls.
 	ReadOnly bool
 	// Annotate lists the tools with the hints that count here, and beside them what their servers declared;
 	// the default passes definitions on as they were written.

@@ -26,6 +26,7 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/preflight"
+	"github.com/fairlead-go/fairlead/preflight/probe"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/fairlead-go/fairlead/timeout"
@@ -38,6 +39,7 @@ type plan struct {
 	policy   *policy.Policy
 	standard chain.Standard
 	will     func(*middleware.Tool) string // as the chain describes itself
+	mildest  func(annotation.Annotations) annotation.Safety
 }
 
 const (
@@ -53,7 +55,9 @@ const (
 // newPlan returns the plan of a policy.
 func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	log := p.o.Logger
-	judge := preflight.New(preflight.Options{Rules: now.Arguments, Logger: log})
+	judge := preflight.Options{
+		Rules: now.Arguments, WorstCase: now.WorstCase, Texts: map[string]preflight.Probe{"shell": probe.AnyShell}, Logger: log,
+	}
 	ask := now.Approvals
 	ask.Timeout = cmp.Or(ask.Timeout, answerTime)
 	ask.Logger = log
@@ -78,7 +82,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		p.o.Share(&remember, &limits, &ask)
 	}
 	std := chain.Standard{
-		Preflight: chain.New(judge, now.Raise).Then,
+		Preflight: chain.New(preflight.New(judge), now.Raise).Then,
 		Flow:      flow.New(flow.Options{Tracker: p.tracker, Trusted: now.TrustsResults, Off: now.FlowOff}),
 		Doubt:     doubt.New(doubt.Options{Ledger: p.o.Doubt, Trusted: func(server string) bool { return p.trusts(now, server) }, Logger: log}),
 		Confirm:   hitl.New(now.Confirmer(p.o.Confirm), ask),
@@ -101,7 +105,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	if p.trail != nil {
 		std.Audit = p.trail
 	}
-	made := &plan{proxy: p, policy: now, standard: std}
+	made := &plan{proxy: p, policy: now, standard: std, mildest: judge.Mildest}
 	made.will = std.Describe().Will
 	if p.o.Observe {
 		made.standard.Observe = made.would
@@ -181,20 +185,34 @@ func (p *plan) permission(t *middleware.Tool) string {
 	return t.Server + cmp.Or(byClass[t.Safety()], ".danger")
 }
 
-// refusing returns a function that reports why a tool is neither shown nor called, nil if it is: by the caller's
-// token, and by the policy as it is now, which may have changed while a person was reading.
+// hiding returns a function that reports why a tool is neither shown nor found by its name, nil if it is. A tool whose
+// class depends on the arguments is shown if it has a call that is not refused; each call is then judged by its own
+// class (see refusing).
+func (s *set) hiding() func(*middleware.Tool) error {
+	refuse := s.byClass()
+	return func(t *middleware.Tool) error { return refuse(t, s.plan.mildest(t.Annotations)) }
+}
+
+// refusing returns a function that reports why a call of a tool is refused, nil if it is not.
 func (s *set) refusing() func(*middleware.Tool) error {
+	refuse := s.byClass()
+	return func(t *middleware.Tool) error { return refuse(t, t.Safety()) }
+}
+
+// byClass returns a function that reports why a call of a tool and a class is refused: by the caller's token, and by
+// the policy as it is now, which may have changed while a person was reading.
+func (s *set) byClass() func(*middleware.Tool, annotation.Safety) error {
 	p := s.plan
 	now := p.proxy.o.Policy()
-	return func(t *middleware.Tool) error {
-		v, rule := now.Decide(t.Server, t.Name(), t.Safety())
+	return func(t *middleware.Tool, class annotation.Safety) error {
+		v, rule := now.Decide(t.Server, t.Name(), class)
 		var why, by string
 		switch {
 		case !s.covers(t):
 			why, by = "the scopes of the caller's token do not cover it", "access"
 		case v == policy.Deny:
 			why, by = cmp.Or(rule.Reason, "the policy denies it"), now.At(rule.Line)
-		case (p.proxy.o.ReadOnly || now.ReadOnly) && t.Safety() != annotation.Safe:
+		case (p.proxy.o.ReadOnly || now.ReadOnly) && class != annotation.Safe:
 			why, by = "only what reads may be called here", "read-only"
 		default:
 			return nil
@@ -248,7 +266,7 @@ func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string) (string, 
 	b.WriteString(tool.Explain())
 	b.WriteString(plan.policy.Explain(tool))
 	will := plan.would(tool)
-	if _, shown := set.Lookup(tool.Server, tool.Name()); set.refusing()(tool) != nil {
+	if _, shown := set.Lookup(tool.Server, tool.Name()); set.hiding()(tool) != nil {
 		will = "refuse"
 	} else if !shown {
 		will = "refuse, the scopes do not cover it"

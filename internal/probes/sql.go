@@ -1,67 +1,58 @@
-package probe
+package probes
 
 import (
 	"regexp"
 	"strings"
-
-	"github.com/fairlead-go/fairlead/preflight"
 )
 
-// SQL reads one plain SELECT, and calls it a read if every known dialect agrees that it is one. It is not a parser: it
-// accepts a small language that all dialects cut into the same words, in which no word begins a second statement,
-// locks, stores or assigns, and which calls only functions of its list. All else is destructive, INSERT too.
-//
-// For a server whose dialect is known, the module contrib/sqlprobe has probes that use the database's own grammar.
-//
-// SQL cannot see what a view, an operator, a cast or a function of a listed name does inside the database, nor a
-// function of the host's own that is called without parentheses, as Oracle, Firebird and PostgreSQL allow.
-func SQL(text string) preflight.Verdict {
-	if why := plain(text); why != "" {
-		return harmful(why)
+// SQL judges a query, as package preflight/probe documents.
+func SQL(text string) Verdict {
+	if why := Plain(text); why != "" {
+		return Harmful(why)
 	}
 	tokens, why := sqlTokens(text)
 	if why != "" {
-		return harmful(why)
+		return Harmful(why)
 	}
 	if n := len(tokens); n > 0 && tokens[n-1].text == ";" {
 		tokens = tokens[:n-1]
 	}
 	if len(tokens) == 0 {
-		return harmful("there is no statement")
+		return Harmful("there is no statement")
 	}
 	if first := tokens[0]; first.kind != sqlWord || first.text != "SELECT" && first.text != "WITH" {
-		return harmful(shown(first.text) + " does not begin a SELECT")
+		return Harmful(Shown(first.text) + " does not begin a SELECT")
 	}
 	return sqlSelect(tokens)
 }
 
-func sqlSelect(tokens []sqlToken) preflight.Verdict {
+func sqlSelect(tokens []sqlToken) Verdict {
 	depth, selects := 0, false
 	for i, t := range tokens {
 		switch {
 		case t.kind == sqlWord && in("sqlActs", t.text) && !sqlCalled(tokens[i:]):
-			return harmful("the word " + shown(t.text))
+			return Harmful("the word " + Shown(t.text))
 		case sqlHidden(tokens[:i+1]):
-			return harmful("the name " + shown(strings.Trim(t.text, `"'`)) + ", which does more than read")
+			return Harmful("the name " + Shown(strings.Trim(t.text, `"'`)) + ", which does more than read")
 		case t.text == ";":
-			return harmful("a second statement")
+			return Harmful("a second statement")
 		case t.text == "(":
 			depth++
 			if why := sqlBefore(tokens[:i]); why != "" {
-				return harmful(why)
+				return Harmful(why)
 			}
 		case t.text == ")":
 			depth--
 		}
 		if depth < 0 {
-			return harmful("a closing parenthesis without its opening one")
+			return Harmful("a closing parenthesis without its opening one")
 		}
 		selects = selects || depth == 0 && t.text == "SELECT" && t.kind == sqlWord
 	}
 	if depth != 0 || !selects {
-		return harmful("the SELECT is not whole")
+		return Harmful("the SELECT is not whole")
 	}
-	return harmless("one SELECT")
+	return Harmless("one SELECT")
 }
 
 func sqlCalled(rest []sqlToken) bool {
@@ -82,15 +73,15 @@ func sqlBefore(tokens []sqlToken) string {
 	switch {
 	case last.kind == sqlSign:
 		if last.text == ")" || last.text == "." || last.text == "::" {
-			return "what is called after " + shown(last.text)
+			return "what is called after " + Shown(last.text)
 		}
 		return ""
 	case last.kind != sqlWord:
 		return "what is called by a quoted name or a number"
 	case len(tokens) > 1 && tokens[len(tokens)-2].text == ".": // a keyword too is a name there
-		return "the function " + shown(last.text) + " of a schema"
+		return "the function " + Shown(last.text) + " of a schema"
 	case !in("sqlKeywords", last.text) && !in("sqlFunctions", last.text):
-		return "the function " + shown(last.text)
+		return "the function " + Shown(last.text)
 	}
 	return ""
 }
@@ -144,12 +135,12 @@ func sqlTokens(text string) (tokens []sqlToken, why string) {
 				n++
 			}
 			if n < len(rest) && (rest[n] == '\'' || rest[n] == '"') {
-				return nil, "the prefix of a quote " + shown(rest[:n])
+				return nil, "the prefix of a quote " + Shown(rest[:n])
 			}
 			kind, word := sqlWord, strings.ToUpper(rest[:n])
 			if c <= '9' {
 				if kind = sqlNumber; !sqlNumeral.MatchString(word) {
-					return nil, "the number " + shown(word) + ", where dialects find a word"
+					return nil, "the number " + Shown(word) + ", where dialects find a word"
 				}
 			}
 			tokens = append(tokens, sqlToken{kind, word})
@@ -165,7 +156,7 @@ func sqlTokens(text string) (tokens []sqlToken, why string) {
 			tokens = append(tokens, sqlToken{sqlSign, string(c)})
 			i++
 		default:
-			return nil, "the character " + shown(string([]rune(rest)[0]))
+			return nil, "the character " + Shown(string([]rune(rest)[0]))
 		}
 	}
 	return tokens, ""

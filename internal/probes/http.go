@@ -1,4 +1,4 @@
-package probe
+package probes
 
 // HTTP trusts a method only as far as the rest of the request does not contradict it. Servers change things on a GET,
 // and the only sign of it is a word: in the path, or in a parameter's name or value. So the path and the query are cut
@@ -15,40 +15,30 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/preflight"
 )
 
-// HTTP reads one request: a line such as "GET https://example.com/users?id=1", or the head of a request as it goes
-// over the wire. GET, HEAD and OPTIONS are reads, PUT and PATCH updates (only PUT may be repeated), and all
-// other methods destructive, since their effect depends on the server.
-//
-// Reads and updates become destructive if the request contradicts its method: a verb such as delete, finalize or
-// playpause in the path or the query; a path that ends in a verb such as open or place; a command that is not known
-// to read, or a statement that writes; a header or parameter that overrides the method; a GraphQL mutation; a body; a
-// name and password in the URL. A method without a URL, or a URL without a method, is destructive too.
-//
-// HTTP cannot see that a server answers a harmless GET by changing something, nor where a redirect leads.
-func HTTP(text string) preflight.Verdict {
+// HTTP judges a request, as package preflight/probe documents.
+func HTTP(text string) Verdict {
 	// A request over the wire ends its lines with CRLF; a CR elsewhere is refused.
 	text = strings.ReplaceAll(text, "\r\n", "\n")
-	if why := plain(text); why != "" {
-		return harmful(why)
+	if why := Plain(text); why != "" {
+		return Harmful(why)
 	}
 	line, head, wire := strings.Cut(strings.TrimSuffix(text, "\n"), "\n")
 	method, target, ok := strings.Cut(line, " ")
 	if !ok {
-		return harmful(shown(line) + " is half a request: write its method, a space and its URL")
+		return Harmful(Shown(line) + " is half a request: write its method, a space and its URL")
 	}
 	target, version, ok := strings.Cut(target, " ")
 	if ok && version != "HTTP/1.1" && version != "HTTP/1.0" {
-		return harmful(shown(version) + " behind the URL")
+		return Harmful(Shown(version) + " behind the URL")
 	}
 	if wire {
 		if !ok {
-			return harmful("a second line")
+			return Harmful("a second line")
 		}
 		if why := httpHead(line + "\n" + head); why != "" {
-			return harmful(why)
+			return Harmful(why)
 		}
 	}
 	return httpRequest(method, target)
@@ -68,29 +58,29 @@ func httpHead(head string) string {
 	}
 	for name := range req.Header {
 		if !in("httpHeaders", name) {
-			return "the header " + shown(name)
+			return "the header " + Shown(name)
 		}
 	}
 	return ""
 }
 
-func httpRequest(method, target string) preflight.Verdict {
-	why := httpURL(method, target)
+func httpRequest(method, target string) Verdict {
+	why := URLFault(method, target)
 	switch {
 	case why != "":
-		return harmful(why)
+		return Harmful(why)
 	case method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions:
-		return harmless(method)
+		return Harmless(method)
 	case method == http.MethodPut:
-		return preflight.Verdict{Annotations: annotation.Update(), Why: method}
+		return Verdict{Annotations: annotation.Update(), Why: method}
 	case method == http.MethodPatch: // it sets, and may count up: RFC 5789 does not call it idempotent
-		return preflight.Verdict{Annotations: annotation.Write(), Why: method}
+		return Verdict{Annotations: annotation.Write(), Why: method}
 	}
-	return harmful("the method " + shown(method))
+	return Harmful("the method " + Shown(method))
 }
 
-// httpURL returns what in a URL contradicts a method that promises little.
-func httpURL(method, target string) string {
+// URLFault returns what in a URL contradicts a method that promises little.
+func URLFault(method, target string) string {
 	if target == "*" && method == http.MethodOptions {
 		return ""
 	}
@@ -103,17 +93,17 @@ func httpURL(method, target string) string {
 	case u.Scheme == "" && (u.Host != "" || strings.HasPrefix(target, "//")):
 		return "a URL without its scheme"
 	case u.Scheme != "" && (u.Scheme != "http" && u.Scheme != "https" || u.Host == ""):
-		return "the scheme " + shown(u.Scheme)
-	case plain(u.Path) != "" || strings.ContainsAny(u.Path, `%\;`) || strings.Contains(u.Path, "\n"):
+		return "the scheme " + Shown(u.Scheme)
+	case Plain(u.Path) != "" || strings.ContainsAny(u.Path, `%\;`) || strings.Contains(u.Path, "\n"):
 		return "a path in disguise"
 	}
 	for _, word := range nameWords(u.Path) {
 		if httpAct(word) {
-			return "the word " + shown(word) + " in the path"
+			return "the word " + Shown(word) + " in the path"
 		}
 	}
 	if word := httpEnd(u.Path); word != "" {
-		return "the word " + shown(word) + " at the end of the path"
+		return "the word " + Shown(word) + " at the end of the path"
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -166,13 +156,13 @@ func httpQuery(path string, query url.Values) string {
 		if !in("httpOptions", key) {
 			for _, word := range name {
 				if httpAct(word) || in("httpOverrides", word) {
-					return "the parameter " + shown(key)
+					return "the parameter " + Shown(key)
 				}
 			}
 		}
 		for _, value := range values {
 			if what := httpValue(key, value, graph, engine); what != "" {
-				return what + " in the parameter " + shown(key)
+				return what + " in the parameter " + Shown(key)
 			}
 		}
 	}
@@ -196,7 +186,7 @@ func httpValue(key, value string, graph, engine bool) string {
 	}
 	for _, word := range words {
 		if httpAct(word) || in("httpMethods", word) || lower == "on" || lower == "off" {
-			return "the word " + shown(word)
+			return "the word " + Shown(word)
 		}
 	}
 	if in("httpCommands", strings.ToLower(key)) && (len(words) == 0 || !in("httpReads", words[0])) {

@@ -1,0 +1,41 @@
+package probes_test
+
+import (
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/probes"
+)
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	const (
+		reads = annotation.Safe
+		asks  = annotation.Dangerous
+	)
+	for _, tt := range []struct {
+		language, text string
+		want           annotation.Safety
+	}{
+		{"sql", "SELECT 1", reads},
+		{"sql", "select name from customers where id = 7 order by name", reads},
+		{"sql", "COMMIT; DROP TABLE customers;", asks},
+		{"sql", "SELECT 1; DROP TABLE customers", asks},
+		{"sql", "INSERT INTO t VALUES (1)", asks},
+		{"sql", "SELECT pg_terminate_backend(1)", asks},
+		{"sql", "SELECT * INTO copy FROM t", asks},
+		{"sql", "", asks},
+		{"sql", "DESCRIBE everything", asks},
+
+		{"shell", "ls", annotation.Unknown},
+		{"http", "GET https://example.com/", annotation.Unknown},
+		{"javascript", "1", annotation.Unknown},
+		{"SQL", "SELECT 1", annotation.Unknown},
+		{"", "SELECT 1", annotation.Unknown},
+	} {
+		got, why := probes.Judge(tt.language, tt.text)
+		if got != tt.want || (got != annotation.Unknown) != (why != "") {
+			t.Errorf("%s %q: %v (%s), want %v", tt.language, tt.text, got, why, tt.want)
+		}
+	}
+}
