@@ -12,16 +12,16 @@ type object struct {
 }
 
 func (o *object) add(w *word) {
-	o.some = o.some || w.sense&lead == 0
+	o.some = o.some || !w.means(lead)
 	o.gets = o.gets || w.base == "get"
-	o.plain = (o.plain || o.any&code == 0) && (w.sense&code == 0 || w.base == "query")
+	o.plain = (o.plain || o.any&code == 0) && (!w.means(code) || w.base == "query")
 	o.free = o.free || w.sense&o.any&wire != 0
-	if w.sense&nouns != 0 && w.form <= third && w.sense&(read|secret) != read|secret {
+	if w.means(nouns) && w.form <= third && !w.all(read|secret) {
 		o.any |= w.sense
 	}
 	o.any |= w.sense & outside
-	o.known = o.known || w.sense&tells != 0 || w.form == past
-	if w.sense&many == 0 {
+	o.known = o.known || w.means(tells) || w.form == past
+	if !w.means(many) {
 		o.last = *w
 	}
 }

@@ -48,3 +48,19 @@ func TestAllocations(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkRealTools infers the tools of the shared sets, with their schemas; the time is that of one tool.
+func BenchmarkRealTools(b *testing.B) {
+	var servers [][]*mcp.Tool
+	n := 0
+	for _, tools := range everyServer(b) {
+		servers = append(servers, tools)
+		n += len(tools)
+	}
+	for b.Loop() {
+		for _, tools := range servers {
+			infer.Tools(tools)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/tool")
+}

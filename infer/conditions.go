@@ -29,7 +29,7 @@ func (t *tool) conditions() []annotation.Condition {
 		}
 		all = append(all, c)
 	} else {
-		floor = min(floor, classOf(t.deed))
+		floor = min(floor, max(classOf(t.deed), annotation.Dangerous)) // what is not understood asks
 	}
 	for _, p := range t.counts {
 		if p.pointer == "" || p.kind == triesOnly || p == by {
@@ -60,7 +60,7 @@ func (t *tool) classWith(p *parameter) annotation.Safety {
 	if p.strict {
 		return annotation.Dangerous
 	}
-	return classOf(p.found.worse(p.noun))
+	return max(classOf(p.found.worse(p.noun)), annotation.Dangerous)
 }
 
 // accounted returns the parameter that decides what the deed is, nil if the deed is what the words say.
@@ -89,8 +89,8 @@ func (p *parameter) carriedOut() bool {
 // open reports whether the deed is what a parameter chooses: the name has no firm verb, or one without a meaning of its
 // own, and the description has none either.
 func (t *tool) open() bool {
-	own := t.v.firm && t.v.verb.sense&(manage|run) == 0
-	says := t.r.plain && t.r.main.effect.writes() && t.r.listed.effect == unknown
+	own := t.name.firm && !t.name.verb.means(manage|run)
+	says := t.said.plain && t.said.main.effect.writes() && t.said.listed.effect == unknown
 	return !own && !says
 }
 
@@ -102,6 +102,7 @@ func (t *tool) condition(p *parameter, floor annotation.Safety, deed bool) annot
 	}
 	switch p.kind {
 	case choosesDeed:
+		c.Other = floor
 		t.choices(&c, p, floor, deed)
 	case executesText, mayExecuteText, asksText:
 		if deed || floor == annotation.Safe { // else the text alone does not decide

@@ -220,6 +220,7 @@ var undecided = map[string]string{
 		get_lamp | 램프 목록을 조회합니다 | | safe
 		get_lamp | Возвращает список ламп | | safe
 		get_lamp | Ruft die Lampen eines Hauses ab | | safe
+		get_lamp | Die Lampen eines Hauses abrufen | | safe
 		get_lamp | Obtiene una lámpara | | safe
 		get_lamp | Retorna uma lâmpada | | safe
 		get_lamp | Renvoie la lampe | | safe

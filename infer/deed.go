@@ -4,16 +4,32 @@ import (
 	"github.com/fairlead-go/fairlead/infer/internal/text"
 )
 
+// deeds are the rules for the deed. The first one that finds something decides.
+var deeds = []rule{
+	{"several things", (*tool).several},
+	{"a verb alone", func(t *tool) finding {
+		all := finding{effect: commands, place: t.name.place, word: t.name.word, gives: givesPower}
+		return all.when(t.name.only && t.name.verb.means(run) && !t.said.object)
+	}},
+	{"the name's verb", func(t *tool) finding { return t.name.when(t.name.firm && !(t.name.verb.means(run) && t.said.plain)) }},
+	{"an unknown verb", func(t *tool) finding {
+		named := t.name.deed && !t.said.plain && !t.said.main.effect.dangerous()
+		return finding{place: notUnderstood}.when(t.said.unread || named)
+	}},
+	{"the description's verb", (*tool).described},
+	{"the name, though weak", func(t *tool) finding { return t.name.finding }},
+}
+
 // several is for a verb such as "manage": the gravest of what the parameters or the description offer, or of all.
 func (t *tool) several() finding {
-	switch v := &t.v; {
-	case v.verb.sense&manage == 0:
+	switch v := &t.name; {
+	case !v.verb.means(manage):
 		return finding{}
-	case t.c.choose:
-		return t.c.chosen()
-	case t.r.listed.effect != unknown:
-		return t.r.listed
-	case v.verb.sense&noun != 0:
+	case t.params.choose:
+		return t.params.chosen()
+	case t.said.listed.effect != unknown:
+		return t.said.listed
+	case v.verb.means(noun):
 		return finding{place: notUnderstood, word: v.word}
 	default:
 		return finding{effect: takes, place: v.place, word: v.word}
@@ -22,21 +38,21 @@ func (t *tool) several() finding {
 
 // described is the main verb of the description, for a name that is not clear alone. A phrase lowers no verb.
 func (t *tool) described() finding {
-	v, main := &t.v, t.r.main
-	if t.r.vague && (v.effect.dangerous() || v.effect.writes() && v.verb.sense&noun == 0) {
+	v, main := &t.name, t.said.main
+	if t.said.vague && (v.effect.dangerous() || v.effect.writes() && !v.verb.means(noun)) {
 		main = finding{}
 	}
-	if t.r.listed.effect.writes() {
-		main = main.worse(t.r.listed)
+	if t.said.listed.effect.writes() {
+		main = main.worse(t.said.listed)
 	}
-	if main.effect.writes() && (v.verb.sense&power != 0 || t.r.verb&run != 0) { // initiates a transfer: the name's deed
+	if main.effect.writes() && (v.verb.means(power) || t.said.verb.has(run)) { // initiates a transfer: the name's deed
 		main = main.worse(v.finding)
 	}
-	return main.when(main.word != v.word || t.r.plain && main.effect > v.effect && main.effect.writes() || main.effect.dangerous() || main.effect == reads && !v.obj.some)
+	return main.when(main.word != v.word || t.said.plain && main.effect > v.effect && main.effect.writes() || main.effect.dangerous() || main.effect == reads && !v.obj.some)
 }
 
 // runs reports whether the verb runs what it is given: "run", and a "query", which is itself a thing that is run.
-func (v *verdict) runs() bool { return v.verb.sense&(run|code) != 0 }
+func (v *verdict) runs() bool { return v.verb.means(run | code) }
 
 type verdict struct {
 	finding
@@ -94,7 +110,7 @@ func judge(ws []word) verdict {
 func (v *verdict) others(ws []word) {
 	for i := v.head + 1; i < len(ws); i++ {
 		w := &ws[i]
-		if v.verb.sense&supposes != 0 && w.is(verbs&^(read|compute)) {
+		if v.verb.means(supposes) && w.is(verbs&^(read|compute)) {
 			v.firm = false // preview_send: or things that are done in a preview
 		}
 		f := w.does(objectOf(ws[i:], 0), inName)
@@ -110,16 +126,16 @@ func (v *verdict) others(ws []word) {
 // with reports whether a word is a deed beside the head verb: chat_post, run_purge_job, and what "and" joins.
 func (v *verdict) with(w, before *word) bool {
 	switch {
-	case v.effect == reads && v.verb.sense&noun != 0, v.verb.sense&run != 0 && !v.told && w.grave():
+	case v.effect == reads && v.verb.means(noun), v.verb.means(run) && !v.told && w.grave():
 		return true
-	case v.effect.writes() && w.is(take) && w.sense&noun != 0:
+	case v.effect.writes() && w.is(take) && w.means(noun):
 		return true
 	}
-	return before.is(and) && w.form != past && w.sense&(produce|weak) != produce|weak
+	return before.is(and) && w.form != past && !w.all(produce|weak)
 }
 
 func (v *verdict) looks() bool {
-	return v.verb.is(read) && v.verb.sense&(weak|noun|either) == 0
+	return v.verb.is(read) && !v.verb.means(weak|noun|either)
 }
 
 // headVerb returns the index of the verb that speaks for the name, or -1.
@@ -141,11 +157,11 @@ func (n phrase) head() int {
 	last := len(n) - 1
 	const manager = manage | noun // ops, admin: several things
 	switch {
-	case last > 0 && n[last].sense&manager == manager && !n[last-1].is(prep) && !n.sure(0) && !n.sure(1):
+	case last > 0 && n[last].all(manager) && !n[last-1].is(prep) && !n.sure(0) && !n.sure(1):
 		return last
 	case n.plain(0) && !n.object():
 		return 0
-	case n.sure(1), n.plain(1) && n[1].sense&supposes != 0:
+	case n.sure(1), n.plain(1) && n[1].means(supposes):
 		return 1
 	}
 	at, best := -1, 0
@@ -178,28 +194,28 @@ func (n phrase) rank(i int) int {
 // plain reports whether the word at i can hardly be a noun, and has the form that a verb has in a name.
 func (n phrase) plain(i int) bool {
 	last := len(n) - 1
-	if i > last || !n[i].is(verbs) || n[i].sense&noun != 0 || n[i].sense&agent != 0 && i < last {
+	if i > last || !n[i].is(verbs) || n[i].means(noun) || n[i].means(agent) && i < last {
 		return false
 	}
 	return n[i].form == base || i == 0 && i < last && n[i].form == third
 }
 
 // sure is plain of a verb that is never a noun.
-func (n phrase) sure(i int) bool { return n.plain(i) && n[i].sense&either == 0 }
+func (n phrase) sure(i int) bool { return n.plain(i) && !n[i].means(either) }
 
 // object reports whether the leading plain verb is the object of a plainer one at the end: survey_create.
 func (n phrase) object() bool {
 	last, s := len(n)-1, n[0].sense
-	if s&(either|weak) == 0 || s&(supposes|take) != 0 || last == 0 || !n.sure(last) {
+	if !s.has(either|weak) || s.has(supposes|take) || last == 0 || !n.sure(last) {
 		return false
 	}
-	return s&n[last].sense&weak == 0 && !n[last-1].is(prep)
+	return !(s.has(weak) && n[last].means(weak)) && !n[last-1].is(prep)
 }
 
 // deed reports whether the noun that leads may be the verb of the name: post_item, as against posts_history.
 func (n phrase) deed() bool {
 	last := len(n) - 1
-	return n[0].is(verbs) && n[0].sense&manage == 0 && (n[0].form == base || n[0].form == third && last > 0 && !n[last].is(report))
+	return n[0].is(verbs) && !n[0].means(manage) && (n[0].form == base || n[0].form == third && last > 0 && !n[last].is(report))
 }
 
 // objectOf collects what the verb is done to: what follows it up to a preposition, or else what is before it.

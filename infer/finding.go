@@ -59,6 +59,7 @@ const (
 	inSchema          place = "is a parameter"
 	ofParameter       place = "in the description of a parameter"
 	notUnderstood     place = "the words are not understood"
+	isNotUnderstood   place = "is not understood"
 	longText          place = "more than 100 characters of description"
 	shortText         place = "at most 100 characters of description"
 )

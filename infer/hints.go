@@ -41,7 +41,7 @@ func (t *tool) annotate(def *mcp.Tool, name []word) annotation.Annotations {
 	rule = "" // those below follow from words alone
 	if t.idempotent(f) {
 		a.Idempotent = annotation.Yes
-		say(annotation.IdempotentHint, "yes", t.v.finding)
+		say(annotation.IdempotentHint, "yes", t.name.finding)
 	}
 	open, why := t.openWorld(name)
 	if a.OpenWorld = open; open != annotation.Unset {
@@ -88,11 +88,11 @@ func (t *tool) rests() (names string) {
 
 // idempotent reports whether the name's settled verb neither deletes nor creates. An update needs a target parameter.
 func (t *tool) idempotent(f finding) bool {
-	created := t.r.main.effect == adds || t.r.also.effect == adds
-	if t.v.verb.sense&settled == 0 || !f.effect.writes() || f.effect.dangerous() || created {
+	created := t.said.main.effect == adds || t.said.also.effect == adds
+	if !t.name.verb.means(settled) || !f.effect.writes() || f.effect.dangerous() || created {
 		return false
 	}
-	return t.c.names || t.v.word != "update"
+	return t.params.names || t.name.word != "update"
 }
 
 // openWorld returns whether the tool reaches outside, by the name before the description and outside before inside.
@@ -103,10 +103,10 @@ func (t *tool) openWorld(name []word) (annotation.Hint, finding) {
 		return annotation.Yes, finding{place: inName, word: out}
 	case in != "":
 		return annotation.No, finding{place: inName, word: in}
-	case t.r.open != "":
-		return annotation.Yes, finding{place: inDescription, word: t.r.open}
-	case t.v.verb.sense&(compute|weak) == compute:
-		return annotation.No, t.v.finding
+	case t.said.open != "":
+		return annotation.Yes, finding{place: inDescription, word: t.said.open}
+	case t.name.verb.means(compute) && !t.name.verb.means(weak):
+		return annotation.No, t.name.finding
 	}
 	return annotation.Unset, finding{}
 }
@@ -117,8 +117,8 @@ func (t *tool) complexity(def *mcp.Tool, name []word) (annotation.Complexity, fi
 	switch {
 	case stem != "":
 		return annotation.Complex, finding{place: inName, word: stem}
-	case t.r.stem != "":
-		return annotation.Complex, finding{place: inDescription, word: t.r.stem}
+	case t.said.stem != "":
+		return annotation.Complex, finding{place: inDescription, word: t.said.stem}
 	case utf8.RuneCountInString(def.Description) > longDescription:
 		return annotation.Medium, finding{place: longText}
 	}

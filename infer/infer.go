@@ -44,17 +44,17 @@ func Tools(defs []*mcp.Tool) []annotation.Annotations {
 }
 
 func (s *server) infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
-	t := tool{title: def.Title, v: judge(name[shared:])}
-	t.r.name = def.Name
-	t.r.read(def.Description)
-	t.c.about = def.Description
-	t.c.listens, t.c.repeated = !t.v.firm || t.v.effect == reads, s.texts
+	t := tool{title: def.Title, name: judge(name[shared:])}
+	t.said.name = def.Name
+	t.said.read(def.Description)
+	t.params.about = def.Description
+	t.params.listens, t.params.repeated = !t.name.firm || t.name.effect == reads, s.texts
 	if def.InputSchema != nil {
-		t.c.read(schema.Decoded(def.InputSchema))
+		t.params.read(schema.Decoded(def.InputSchema))
 	}
 	t.decide()
 	return t.annotate(def, name)
 }
 
 // Version names the lexicon and the rules together. It changes whenever a tool may get another class.
-const Version = "5"
+const Version = "6"

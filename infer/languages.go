@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/infer/internal/text"
 )
@@ -23,11 +24,12 @@ var languagesText string
 
 // A language is what is known of one.
 type language struct {
-	verbs   []verbOf
-	tells   []string // nouns of information, which end a phrase without a verb
+	verbs   map[rune][]verbOf // by their first letter
+	tells   []string          // nouns of information, which end a phrase without a verb
 	small   map[string]bool
 	joins   []string
 	endings bool // a verb stands at the end of its clause
+	closing bool // an infinitive closes a phrase: "Lampen eines Hauses abrufen"
 }
 
 // A verbOf a language is how a verb begins, or how it is written, and what it does.
@@ -51,7 +53,7 @@ var languages = sync.OnceValue(func() map[string]*language {
 			name, what, _ = strings.Cut(head, " ")
 			words = rest
 			if all[name] == nil {
-				all[name] = &language{small: make(map[string]bool), endings: name == "ja" || name == "ko"}
+				all[name] = &language{verbs: make(map[rune][]verbOf), small: make(map[string]bool), endings: name == "ja" || name == "ko", closing: name == "de"}
 			}
 		} else if !strings.HasPrefix(line, "\t") {
 			continue
@@ -68,7 +70,8 @@ var languages = sync.OnceValue(func() map[string]*language {
 			default:
 				f := deedsOf[what]
 				f.word, f.place = w, mainOfDescription
-				l.verbs = append(l.verbs, verbOf{w, f})
+				letter, _ := utf8.DecodeRuneInString(w)
+				l.verbs[letter] = append(l.verbs[letter], verbOf{w, f})
 			}
 		}
 	}
@@ -224,8 +227,8 @@ func (l *language) unspaced(sentence, rest string) translation {
 	at := -1
 	for i := range sentence {
 		f, length, ok := l.verbAt(sentence[i:])
-		if !ok || denied(sentence[:i]) {
-			continue
+		if !ok || denied(sentence[:i]) || i > 0 && length == utf8.RuneLen('查') {
+			continue // one sign is a verb only where it begins the sentence
 		}
 		after := sentence[i+length:]
 		switch {
@@ -247,7 +250,7 @@ func (l *language) unspaced(sentence, rest string) translation {
 			t.main = finding{effect: reads, place: saysNoDeed, word: noun}
 		}
 	}
-	for i := range rest {
+	for i := range rest[:min(len(rest), maxRest)] {
 		f, _, ok := l.verbAt(rest[i:])
 		if ok && f.effect > adds && !l.endings && stated(rest[:i]) && !denied(rest[:i]) {
 			t.also = t.also.worse(f)
@@ -258,8 +261,9 @@ func (l *language) unspaced(sentence, rest string) translation {
 
 // verbAt returns the verb that a text begins with, the longest one.
 func (l *language) verbAt(s string) (f finding, length int, ok bool) {
-	for i := range l.verbs {
-		if v := &l.verbs[i]; len(v.written) > length && strings.HasPrefix(s, v.written) {
+	letter, _ := utf8.DecodeRuneInString(s)
+	for _, v := range l.verbs[letter] {
+		if len(v.written) > length && strings.HasPrefix(s, v.written) {
 			f, length, ok = v.does, len(v.written), true
 		}
 	}
@@ -289,6 +293,9 @@ func (l *language) joinedBefore(s string) bool {
 
 // denied reports whether a Chinese text ends in a negation.
 func denied(s string) bool {
+	if i := strings.LastIndex(s, "包括"); i >= 0 && !strings.ContainsAny(s[i:], "。；;") {
+		return true // what is listed is a part of the outcome
+	}
 	for _, not := range [...]string{"不", "未", "无", "無", "不会", "不會", "无法", "已", "被", "的"} {
 		if strings.HasSuffix(s, not) {
 			return true
@@ -312,14 +319,17 @@ func (l *language) spaced(sentence string) translation {
 	return l.words(strings.FieldsFunc(sentence, func(r rune) bool { return !unicode.IsLetter(r) }))
 }
 
-// words reads the verbs of a sentence: one of its first words, or the last one, is the main verb.
+// words reads the verbs of a sentence: the first word but small ones, or in German the last one, is the main verb.
 func (l *language) words(words []string) translation {
 	t := translation{foreign: true}
+	begins := true // nothing but small words came before
 	for i, w := range words {
 		f, ok := l.verb(w)
+		first := begins
+		begins = begins && l.small[w]
 		switch main := t.main.effect != unknown; {
 		case !ok:
-		case !main && (i < 6 || i == len(words)-1):
+		case !main && (first || l.closing && i == len(words)-1):
 			t.main = f
 		case main && i > 0 && l.joins[0] != "" && l.isJoin(words[i-1]):
 			t.also = t.also.worse(f)
@@ -337,6 +347,9 @@ func (l *language) isJoin(w string) bool {
 	return false
 }
 
+// maxRest is how much of what follows the first sentence is read, in bytes.
+const maxRest = 16 << 10
+
 // shortest is how many letters a beginning has that stands for one word only.
 const shortest = 2
 
@@ -346,8 +359,8 @@ func (l *language) verb(w string) (f finding, ok bool) {
 		return f, false
 	}
 	length := 0
-	for i := range l.verbs {
-		v := &l.verbs[i]
+	letter, _ := utf8.DecodeRuneInString(w)
+	for _, v := range l.verbs[letter] {
 		// A short beginning may be one of other words: "le" is "reads", and "lei" a law.
 		if len(v.written) > length && strings.HasPrefix(w, v.written) && (len(v.written) > shortest || w == v.written) {
 			f, length, ok = v.does, len(v.written), true

@@ -9,6 +9,12 @@ import (
 // A sense is what a word can mean. It is a set: "report" is a verb and a noun.
 type sense uint64
 
+// has reports whether a set has one of some senses.
+func (s sense) has(some sense) bool { return s&some != 0 }
+
+// hasAll reports whether a set has each of some senses.
+func (s sense) hasAll(each sense) bool { return s&each == each }
+
 // Verbs, by what they do.
 const (
 	read    sense = 1 << iota // looks, and changes nothing

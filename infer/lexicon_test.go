@@ -161,7 +161,7 @@ var rows = []struct{ tool, want, words string }{
 
 	{"clear _", "moderate", `filter selection pagination highlight breakpoint zoom viewport cursor clipboard scroll override
 		emulation overlay focus sort layout console input field search timer`},
-	{"run _", "dangerous", `sql code script command shell bash powershell javascript js python expression cypher terminal console ddl
+	{"run _", "dangerous", `sql code script command shell bash powershell javascript js python expression cypher opencypher gremlin sparql kql terminal console ddl
 		dml macro applescript lua jxa binary program query migration playbook statement notebook cell manifest`},
 	{"generate _", "safe", `pdf chart diagram graph plot preview summary report text description caption documentation doc type typescript
 		code snippet query sql schema template thumbnail qr barcode hash uuid guid name title idea suggestion insight analysis

@@ -74,6 +74,88 @@ type parameters struct {
 	repeated map[string]bool // descriptions that most tools of the server have
 }
 
+// A powerRule tells when a power of a parameter counts.
+type powerRule struct {
+	name   string
+	kind   kind
+	counts func(t *tool, p *parameter) bool
+}
+
+// found returns what a parameter makes of a call. A value that may be a noun counts if no plain verb speaks.
+func (r *powerRule) found(t *tool, p *parameter) finding {
+	f := p.found.worse(p.noun.when(!t.name.firm))
+	if p.kind != choosesDeed || !t.open() {
+		return f
+	}
+	sure := p.found.effect.writes() // a noun among nouns is none of the deeds
+	for i := range p.choices {
+		if sure || !p.choices[i].noun {
+			f = f.worse(p.choices[i].finding)
+		}
+	}
+	for i := range p.choices {
+		if text, ok := p.Values[i].(string); ok && p.choices[i].effect == unknown && sure {
+			return f.worse(finding{effect: takes, place: inChoice, word: text}) // what is not understood asks
+		}
+	}
+	return f
+}
+
+// powers are the rules for parameters, in the order of their application.
+var powers = []powerRule{
+	{"a choice of a parameter", choosesDeed, func(t *tool, p *parameter) bool {
+		return !t.name.verb.means(add) && !(p.unusual && t.name.firm && t.name.looks())
+	}},
+	{"a command of any kind", namesDeed, func(t *tool, p *parameter) bool {
+		if !p.dispatched {
+			return t.name.runs() && t.name.obj.last.may(chooser)
+		}
+		return t.deed.effect != reads || t.said.manages || !t.name.firm && !(t.name.told && t.said.verb.has(read))
+	}},
+	{"a parameter that is run", executesText, (*tool).runs},
+	{"a parameter that is run", mayExecuteText, func(t *tool, p *parameter) bool {
+		return t.runsWhatItIsGiven() && (p.Description == "" || t.deed.effect == commands || speaksOfCode(p.Description))
+	}},
+	{"a parameter that is run", asksText, func(t *tool, p *parameter) bool { return t.deed.effect == commands }},
+	{"a switch", takesAway, func(*tool, *parameter) bool { return true }},
+	{"a parameter says what happens", saysDeed, func(t *tool, p *parameter) bool {
+		return t.reads() && (p.found.effect != commands || t.name.looks())
+	}},
+	{"a parameter of a write", showsWrite, func(t *tool, p *parameter) bool { return t.deed.effect == reads }},
+	{"a parameter of a write", triesOnly, func(t *tool, p *parameter) bool { return true }},
+	{"a parameter of a write", writesFile, (*tool).yields},
+	{"an address that the outcome goes to", sendsAway, (*tool).yields},
+	{"money that is spent", spendsMoney, func(t *tool, p *parameter) bool { return true }},
+	{"a switch that does more", doesMore, func(t *tool, p *parameter) bool { return t.name.obj.any&tentative == 0 }}, // of a template it is a setting
+	{"people who are written to", writesToPeople, func(t *tool, p *parameter) bool { return t.so.effect.writes() }},
+	{"a protection overridden", overridesGuard, func(t *tool, p *parameter) bool { return t.so.effect.writes() }},
+}
+
+// yields reports whether a tool has an outcome that can go elsewhere: it reads, or a parameter chooses what it does.
+func (t *tool) yields(*parameter) bool { return t.deed.effect == reads || t.params.choose && t.open() }
+
+// runs reports whether a tool carries out a text that a parameter holds: one that runs it, or one that only looks and
+// would have no use for it.
+func (t *tool) runs(*parameter) bool {
+	return t.runsWhatItIsGiven() || t.name.looks() && t.name.obj.any&code == 0 && !t.name.verb.means(supposes)
+}
+
+// speaksOfCode reports whether the description of a parameter called code is one of a text that is carried out, and not
+// of a short word, such as the code of a country or a project.
+func speaksOfCode(description string) bool {
+	parse := parser{scan: text.Scanner{Text: description}}
+	for parse.next() {
+		for i := range parse.words {
+			if w := &parse.words[i]; w.is(run|code) && w.base != "code" || w.is(power) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (t *tool) runsWhatItIsGiven() bool { return t.name.runs() || !t.name.firm && !t.name.told }
+
 // maxSchemaDepth is how deep parameters are looked for; maxChoice is how many letters of a value are read.
 const (
 	maxSchemaDepth = 6
@@ -130,8 +212,8 @@ func (c *parameters) dispatch(root *schema.Parameter) {
 	}
 }
 
-// every is the step for each element of a list.
-const every = "*"
+// every is the step for each element of a list. No member is called so.
+const every = "\x00"
 
 // pointer returns the argument of a condition, "" if it cannot be told.
 func pointer(path []string) string {
@@ -375,7 +457,7 @@ func (c *parameters) chooses(p parameter, ws []word, operation bool) bool {
 		name, _ := value.(string)
 		words := cut(name[:min(len(name), maxChoice)])
 		v := judge(words)
-		p.choices[i].finding, p.choices[i].noun = v.at(inChoice), v.verb.sense&noun != 0
+		p.choices[i].finding, p.choices[i].noun = v.at(inChoice), v.verb.means(noun)
 		if v.head != 0 && !v.firm {
 			p.choices[i].finding = finding{}
 		}
@@ -383,11 +465,11 @@ func (c *parameters) chooses(p parameter, ws []word, operation bool) bool {
 			p.choices[i].finding = finding{effect: reads, place: inChoice, word: words[0].base}
 		}
 		switch {
-		case v.head != 0, v.effect == unknown, !v.firm && (v.verb.sense&weak != 0 || !v.effect.dangerous()):
-		case v.verb.sense&noun != 0:
+		case v.head != 0, v.effect == unknown, !v.firm && (v.verb.means(weak) || !v.effect.dangerous()):
+		case v.verb.means(noun):
 			p.noun = p.noun.worse(v.at(inChoice))
 		default:
-			if !perhaps || v.verb.sense&(either|weak) == 0 {
+			if !perhaps || !v.verb.means(either|weak) {
 				plain++
 			}
 			p.choices[i].firm = true
@@ -403,6 +485,16 @@ func (c *parameters) chooses(p parameter, ws []word, operation bool) bool {
 	p.kind, p.unusual = choosesDeed, other
 	c.powers = append(c.powers, p)
 	return true
+}
+
+// mentionsLoss reports whether a text may have a word that destroys says, or "remove"; most have none, and are not read.
+func mentionsLoss(description string) bool {
+	for _, stem := range [...]string{"elet", "verwr", "ras", "wip", "estro", "urg", "emov", "ELET", "VERWR", "RAS", "WIP", "ESTRO", "URG", "EMOV"} {
+		if strings.Contains(description, stem) {
+			return true
+		}
+	}
+	return !isASCII(description) // it may be spelled with look-alikes
 }
 
 // destroys reports whether a verb, said of a thing, can hardly be about a value or a result.
@@ -426,7 +518,8 @@ func listedValues(description string) (values []any) {
 	if at < 0 {
 		return nil
 	}
-	rest := strings.TrimLeft(description[at:], " :the following")
+	rest := strings.TrimPrefix(strings.TrimLeft(description[at:], " :"), "the following")
+	rest = strings.TrimLeft(rest, " :")
 	separated := false
 	for len(values) < most {
 		rest = strings.TrimLeft(rest, " \t\r\n'\"`(-*•")
@@ -492,7 +585,7 @@ func (c *parameters) chosen() (f finding) {
 func (c *parameters) listen(p parameter, isCode bool) {
 	var r reading
 	isSwitch := p.Only(schema.Bool)
-	if !isSwitch && c.repeated[p.Description] {
+	if !isSwitch && (c.repeated[p.Description] || !isCode && !mentionsLoss(p.Description)) {
 		return
 	}
 	parse := parser{scan: text.Scanner{Text: p.Description}}

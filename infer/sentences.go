@@ -7,6 +7,33 @@ import (
 	"github.com/fairlead-go/fairlead/infer/internal/text"
 )
 
+// raises are the rules for what else is said.
+var raises = []rule{
+	{"name and description at odds", func(t *tool) finding {
+		made := t.name.verb.means(secret) && t.said.verb.has(produce)
+		queries := t.said.query && !t.params.asks && !t.so.effect.writes() && (t.params.any || !t.name.runs())
+		executes := t.said.main.effect == commands && !queries
+		more := t.said.plain && t.said.main.effect != commands || made || executes
+		return t.said.main.when(t.name.firm && more)
+	}},
+	{"a verb of another language", func(t *tool) finding { return t.said.abroad.main.worse(t.said.abroad.also) }},
+	{"a second verb of the name", func(t *tool) finding { return t.name.last.when(t.said.main.effect != reads) }},
+	{"what else is said", func(t *tool) finding { return t.said.also }},
+	{"what is done to something", func(t *tool) finding { return t.said.done.when(!t.so.effect.writes()) }},
+	{"what is lost by a write", func(t *tool) finding { return t.said.done.when(t.said.done.effect >= takes) }},
+	{"what a weak verb means", func(t *tool) finding {
+		const review = read | weak | either
+		return t.said.order.when(t.name.verb.all(review))
+	}},
+	{"the title", func(t *tool) finding {
+		v := judge(cut(t.title))
+		return v.at(inTitle).when(v.firm && v.effect.dangerous())
+	}},
+	{"the outcome stays", func(t *tool) finding { return t.said.stays.when(t.reads() && t.soft()) }},
+	{"credentials are handed out", func(t *tool) finding { return t.said.hands }},
+	{"no way back", func(t *tool) finding { return t.said.warn.when(!t.reads()) }},
+}
+
 // A reading is the meaning of the description, sentence by sentence.
 type reading struct {
 	name    string  // the tool's
@@ -30,6 +57,7 @@ type reading struct {
 	open, stem string // the first word for the world outside, the first stem of a complex tool
 	strange    bool   // the first sentence is in another language
 	abroad     translation
+	odd        string // the first word of it that is not understood
 }
 
 func (r *reading) read(description string) {
@@ -108,7 +136,7 @@ func (r *reading) first(ws []word) {
 		return // "changes nothing" states no deed
 	}
 	const call = run | weak | noun
-	if ws[i].sense&call == call && (i+1 == len(ws) || ws[i+1].is(prep|subord|lead) && !ws[i+1].is(article)) {
+	if ws[i].all(call) && (i+1 == len(ws) || ws[i+1].is(prep|subord|lead) && !ws[i+1].is(article)) {
 		for i++; i < len(ws) && !infinitive(ws, i); i++ {
 		}
 		if i == len(ws) {
@@ -127,7 +155,7 @@ func (r *reading) asides(ws []word) {
 		if ws[i].mark != text.Paren && ws[i].mark != text.Colon {
 			continue
 		}
-		if w := &ws[i+1]; ws[i].mark == text.Colon && w.is(add|change|take|out) && w.form == base && w.sense&(noun|either|weak) == 0 {
+		if w := &ws[i+1]; ws[i].mark == text.Colon && w.is(add|change|take|out) && w.form == base && !w.means(noun|either|weak) {
 			r.order = r.order.worse(w.does(objectIn(ws, i+1), inDescription))
 		}
 		r.later(ws[i+1:])
@@ -147,7 +175,7 @@ func behindTags(ws []word) []word {
 		switch {
 		case closing > 0 && ws[closing].mark == text.Unparen && closing+1 < len(ws) && !(closing == 1 && ws[0].is(take|out|power)):
 			ws = ws[closing+1:]
-		case ws[0].flags&text.LikeThis != 0 && ws[0].sense&verbs == 0 && (ws[1].is(verbs) || ws[1].mark == text.Paren):
+		case ws[0].flags&text.LikeThis != 0 && !ws[0].means(verbs) && (ws[1].is(verbs) || ws[1].mark == text.Paren):
 			ws = ws[1:]
 		default:
 			return ws
@@ -195,7 +223,7 @@ func mainVerb(ws []word) int {
 		switch {
 		case w.is(not):
 			return -1
-		case i == 0 && colon > 0 && w.sense&noun != 0:
+		case i == 0 && colon > 0 && w.means(noun):
 			i = colon
 		case i == 0 && len(ws) > 1 && ws[1].flags&text.Joined != 0 && ws[1].is(verbs):
 			return 1
@@ -227,20 +255,20 @@ func (r *reading) leading(ws []word, i int) finding {
 		f = both.does(o, mainOfDescription)
 	}
 	last := i+1 == len(ws)
-	if !last && (ws[i+1].is(subord) && w.sense&noun != 0 || w.sense&(says|noun) == says|noun && w.form == third) {
+	if !last && (ws[i+1].is(subord) && w.means(noun) || w.all(says|noun) && w.form == third) {
 		f.effect = reads
 	}
 	if w.is(run) && runsReads(ws[i+1:]) {
 		f.effect = reads
 	}
 	r.goesInto(ws[i+1:])
-	compound := i+2 < len(ws) && !w.is(add|change) && ws[i+2].base == "of" // "pay stubs of an employee"
-	sure := w.sense&(noun|either) == 0 || !last && ws[i+1].is(article)
-	loose := w.sense&(weak|produce|manage) != 0 || w.sense&(run|change) == run // "perform a search"
+	compound := i+2 < len(ws) && !w.is(add|change) && ws[i+2].base == "of"                                         // "pay stubs of an employee"
+	sure := !w.means(noun|either) || !last && (ws[i+1].is(article) || w.form == third && ws[i+1].is(money|access)) // "transfers money"
+	loose := w.means(weak|produce|manage) || w.means(run) && !w.means(change)                                      // "perform a search"
 	r.plain = len(ws) > 1 && sure && !compound && !loose
 	r.beside(ws, i)
 	r.purpose(ws, i)
-	if w.sense&(run|manage) != 0 && r.listed.effect != unknown && o.last.may(chooser) {
+	if w.means(run|manage) && r.listed.effect != unknown && o.last.may(chooser) && !o.any.has(code) {
 		f.effect, f.word = r.listed.effect, r.listed.word
 	}
 	return f
@@ -280,7 +308,7 @@ func (r *reading) purpose(ws []word, i int) {
 		} else if w.form != base || !ws[i].is(run) {
 			continue
 		}
-		if w.is(take|out|add) && w.sense&noun == 0 {
+		if w.is(take|out|add) && !w.means(noun) {
 			r.also = r.also.worse(w.does(objectIn(ws, at), inDescription))
 		}
 		return
@@ -305,7 +333,7 @@ func (r *reading) nominal(ws []word) finding {
 			return finding{}
 		case i > 0 && w.form == third && isVerb(ws, i) && !ends(ws, i), infinitive(ws, i), i == 0 && copies:
 			return r.leading(ws, i)
-		case w.is(read|compute|report) && w.sense&(acting|right) == 0 && ends(ws, i):
+		case w.is(read|compute|report) && !w.means(acting|right) && ends(ws, i):
 			return finding{effect: reads, place: mainOfDescription, word: w.base}
 		case w.is(prep) && !(w.is(lead) && i+1 < len(ws) && (infinitive(ws, i+1) || ws[i+1].sense == 0)):
 			return r.phrase(ws)
@@ -316,14 +344,14 @@ func (r *reading) nominal(ws []word) finding {
 
 // unread reports whether an unknown word that begins a sentence is a verb, by the word after it.
 func (w *word) unread(next *word) bool {
-	return w.sense == 0 && (next.is(article) || w.flags&text.Plural != 0 && (next.sense&nouns != 0 || next.flags&text.Plural != 0))
+	return w.sense == 0 && (next.is(article) || w.flags&text.Plural != 0 && (next.means(nouns) || next.flags&text.Plural != 0))
 }
 
 // phrase reads a phrase without a verb: "Current prices". A thing that acts implies nothing: "A REST client".
 func (r *reading) phrase(ws []word) finding {
 	for i := range ws {
 		w := &ws[i]
-		if w.flags&text.Doing != 0 && i+1 < len(ws) || w.is(verbs&^(read|compute)) && w.sense&noun == 0 && w.form <= third {
+		if w.flags&text.Doing != 0 && i+1 < len(ws) || w.is(verbs&^(read|compute)) && !w.means(noun) && w.form <= third {
 			return finding{}
 		}
 	}
@@ -361,7 +389,7 @@ func things(ws []word, told bool) bool {
 
 // tells reports whether the last word of a phrase names information: several things, or one such as a report.
 func (w *word) tells(behind bool) bool {
-	return w.sense&acting == 0 && (w.flags&text.Plural != 0 || w.is(nouns) && (behind || w.sense&verbs == 0))
+	return !w.means(acting) && (w.flags&text.Plural != 0 || w.is(nouns) && (behind || !w.means(verbs)))
 }
 
 // beside reads the verbs beside the one at i: "create or overwrite", ", replacing the old one".
@@ -385,7 +413,7 @@ func (r *reading) beside(ws []word, i int) {
 			if k == len(ws) || under || !joins(ws, i, k) {
 				continue
 			}
-			emptied := ws[k].sense&sweep != 0 || ws[i].sense&settled != 0 && ws[k-1].base == "or" // set or clear: a field
+			emptied := ws[k].means(sweep) || ws[i].means(settled) && ws[k-1].base == "or" // set or clear: a field
 			also := r.also
 			if !careful || !listed(ws, last, j, k) {
 				r.claim(ws, k)
@@ -404,8 +432,8 @@ func (r *reading) beside(ws []word, i int) {
 // joins reports whether the word at k is a verb like the one at i, by its form or the next word.
 func joins(ws []word, i, k int) bool {
 	w := &ws[k]
-	made := w.sense&weak != 0 && w.sense&(produce|says) != 0
-	used := w.sense&noun == 0
+	made := w.means(weak) && w.means(produce|says)
+	used := !w.means(noun)
 	if k+1 < len(ws) && !used {
 		used = ws[k+1].is(lead) && ws[k+1].is(english) && !ws[k+1].is(prep|modal|subord)
 	}
@@ -415,26 +443,26 @@ func joins(ws []word, i, k int) bool {
 // listed reports whether the word at k is one of a list of things: "get targets, rules, and rollouts".
 func listed(ws []word, last, j, k int) bool {
 	join, w := &ws[j], &ws[k]
-	surely := w.form == base && w.sense&(noun|either|weak) == 0
+	surely := w.form == base && !w.means(noun|either|weak)
 	if j == last+1 && surely {
 		return false
 	}
 	if ends(ws, k) || ws[k+1].is(english) {
 		return ends(ws, k)
 	}
-	if j == last+1 && w.sense&weak == 0 {
+	if j == last+1 && !w.means(weak) {
 		return false
 	}
-	return w.sense&weak != 0 || ws[k+1].is(report) || (!join.is(and) || join.base == "or") && w.sense&(take|out) == 0
+	return w.means(weak) || ws[k+1].is(report) || (!join.is(and) || join.base == "or") && !w.means(take|out)
 }
 
 func (r *reading) claim(ws []word, i int) {
-	if r.verb&settled != 0 && ws[i].base == "replace" || advertises(ws, i) {
+	if r.verb.has(settled) && ws[i].base == "replace" || advertises(ws, i) {
 		return // it is set
 	}
 	f := ws[i].does(objectIn(ws, i), inDescription)
 	r.listed = r.listed.worse(f)
-	if f.effect.writes() && ws[i].sense&(run|change) != run {
+	if f.effect.writes() && (!ws[i].means(run) || ws[i].means(change)) {
 		r.also = r.also.worse(f)
 	}
 }
@@ -475,10 +503,10 @@ func (r *reading) later(ws []word) {
 		switch {
 		case w.is(verbs) && (w.form == third || stated):
 			f := w.does(objectIn(ws, i), inDescription)
-			verb := w.sense&noun == 0 || stated && w.is(message) && !ends(ws, i) && ws[i+1].is(article)
-			plain := verb && w.sense&(run|produce|retire|says) == 0 && w.sense&(weak|change) != weak|change
+			verb := !w.means(noun) || stated && w.is(message) && !ends(ws, i) && ws[i+1].is(article)
+			plain := verb && !w.means(run|produce|retire|says) && !w.all(weak|change)
 			joined := stated && i+1 < len(ws) && (ws[i+1].is(and) || ws[i+1].mark == text.Comma) && w.form == base
-			if (joined || !ends(ws, i)) && (plain || f.effect == commands && !w.is(change) || f.gives == givesPublic || f.gives == givesMoney && !w.is(says)) {
+			if (joined || !ends(ws, i) || f.effect == commands) && (plain || f.effect == commands && !w.is(change) || f.gives == givesPublic || f.gives == givesMoney && !w.is(says)) {
 				r.claim(ws, i)
 			}
 			if w.form == third || joined {
@@ -528,12 +556,13 @@ func saved(ws []word, i int) bool {
 
 // undergone returns what a verb does to its subject after a form of "to be". A thing that is paid may have been paid before.
 func (w *word) undergone(before string) finding {
-	now := before == "be" || before == "get" || w.base == "deduct" || lookup(w.base).sense&message != 0
-	if w.form != past && (w.sense&sweep == 0 || before == "get") || !w.is(take) && !(w.is(out) && now) {
+	noun := lookup(w.base)
+	now := before == "be" || before == "get" || w.base == "deduct" || noun.means(message)
+	if w.form != past && (!w.means(sweep) || before == "get") || !w.is(take) && !(w.is(out) && now) {
 		return finding{}
 	}
 	f := w.does(object{}, inDescription)
-	if w.sense&sweep != 0 {
+	if w.means(sweep) {
 		f.effect = leaves
 	}
 	return f
@@ -577,14 +606,14 @@ func isVerb(ws []word, i int) bool {
 	switch {
 	case next.is(modal), w.is(right) && next.is(prep), next.flags&text.Joined != 0 && next.is(prep|particle): // reply-to
 		return false
-	case w.sense&noun == 0:
+	case !w.means(noun):
 		return true
 	case next.mark == text.Slash && i+2 < len(ws) && !ws[i+2].is(verbs): // exchange/market data
 		return false
 	case next.flags&text.Capital != 0, w.form == ing:
 		return false
 	}
-	return w.form != third || next.is(english) || i == 0 && w.sense&says != 0
+	return w.form != third || next.is(english) || i == 0 && w.means(says)
 }
 
 func infinitive(ws []word, i int) bool {

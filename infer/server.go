@@ -51,7 +51,7 @@ func commonPrefix(names []string, n int) string {
 	for prefix, count := range counts {
 		brand := prefix[n : len(prefix)-1]
 		if w := lookup(strings.ToLower(brand)); count < fewestNames || 4*count < 3*len(names) ||
-			w.is(verbs) && w.sense&noun == 0 && w.form == base {
+			w.is(verbs) && !w.means(noun) && w.form == base {
 			continue
 		}
 		return prefix
@@ -102,7 +102,7 @@ func sharedPrefix(names [][]word) int {
 				return n
 			}
 		}
-		if w := &names[0][n]; w.is(verbs) && w.sense&noun == 0 && w.form == base {
+		if w := &names[0][n]; w.is(verbs) && !w.means(noun) && w.form == base {
 			return n
 		}
 	}

@@ -255,6 +255,16 @@ func TestFinds(t *testing.T) {
 	}
 }
 
+// TestNamesThatOnlyRead holds that what runs what it is told asks, whatever its name is.
+func TestNamesThatOnlyRead(t *testing.T) {
+	t.Parallel()
+	for _, l := range lines[labelled](t, shared(t, "wild", "matrix.jsonl")) {
+		if a := infer.Tool(&l.Tool); !a.MustConfirm() {
+			t.Errorf("%s %q is %v: %v", l.Name, l.Description, a.Safety(), a.Evidence)
+		}
+	}
+}
+
 // TestOutside holds the goals of operations that their authors labelled.
 func TestOutside(t *testing.T) {
 	t.Parallel()

@@ -3,16 +3,72 @@ package infer
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/infer/internal/text"
 )
 
+// doubts are the rules for what is not understood. They count if what was found before only reads.
+var doubts = []rule{
+	{"another language", func(t *tool) finding {
+		return notKnown(t.said.odd).when(t.said.strange && t.said.abroad.main.effect == unknown)
+	}},
+	{"a noun alone", func(t *tool) finding {
+		is := t.name.verb.means(noun)
+		return finding{place: notUnderstood, word: t.so.word}.when(is && t.said.told && t.said.main.effect == unknown)
+	}},
+	{"the description manages", func(t *tool) finding {
+		return finding{place: mainOfDescription, word: t.said.main.word}.when(t.said.verb.has(manage) && !t.params.choose)
+	}},
+	{"an unknown deed is simulated", func(t *tool) finding {
+		const simulate = compute | bends
+		return finding{place: notUnderstood, word: t.so.word}.when(t.so.place == mainOfDescription && t.said.verb.hasAll(simulate))
+	}},
+	{"a phrase beside a body or a method", func(t *tool) finding {
+		return finding{place: inSchema, word: t.params.carries}.when(t.so.place == saysNoDeed && t.params.carries != "")
+	}},
+}
+
+// notKnown is the finding that a word is not understood, "" for none in particular.
+func notKnown(word string) finding {
+	if word == "" {
+		return finding{place: notUnderstood}
+	}
+	return finding{place: isNotUnderstood, word: word}
+}
+
+// oddWord returns the first word of a text in letters that are not Latin, or else the first long one.
+func oddWord(s string) string {
+	const most = 12 // letters, of a script without spaces
+	begins, n := -1, 0
+	for i, r := range s {
+		foreign := r >= utf8.RuneSelf && unicode.IsLetter(r)
+		switch {
+		case foreign && begins < 0:
+			begins, n = i, 1
+		case foreign && n < most:
+			n++
+		case begins >= 0:
+			return s[begins:i]
+		}
+	}
+	if begins >= 0 {
+		return s[begins:]
+	}
+	for w := range strings.FieldsFuncSeq(s, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if known := lookup(strings.ToLower(w)); len(w) > 3 && known.sense == 0 {
+			return w
+		}
+	}
+	return ""
+}
+
 // soft reports whether the verb that decided may leave something behind, as rendering does and getting does not.
 func (t *tool) soft() bool {
-	verb := t.v.verb.sense
+	verb := t.name.verb.sense
 	if t.so.place == mainOfDescription {
-		verb = t.r.verb
+		verb = t.said.verb
 	}
 	return verb&read == 0 || verb&(weak|noun|bends) != 0
 }
@@ -28,6 +84,9 @@ func (r *reading) understand(whole, description string) {
 		return
 	}
 	r.abroad = translate(description)
+	if r.abroad.main.effect == unknown {
+		r.odd = oddWord(sentence)
+	}
 	if !r.main.effect.writes() || r.abroad.main.effect != unknown {
 		r.main, r.verb, r.plain, r.unread, r.listed = finding{}, 0, false, false, finding{}
 	}

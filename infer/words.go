@@ -27,10 +27,16 @@ type word struct {
 	mark  text.Kind // 0 for a word
 }
 
-func (w *word) is(s sense) bool { return w.sense&s != 0 && w.flags&text.Opaque == 0 }
+// means reports whether a word can have one of some senses, and all whether it can have each of them; is reports it of a
+// word that is used, and not only mentioned.
+func (w *word) means(s sense) bool { return w.sense.has(s) }
+
+func (w *word) all(s sense) bool { return w.sense.hasAll(s) }
+
+func (w *word) is(s sense) bool { return w.means(s) && w.flags&text.Opaque == 0 }
 
 // holds reports whether the last word of an object is a place where an outcome stays: a file, a disk.
-func (w *word) holds() bool { return w.sense&storage != 0 || w.may(location) }
+func (w *word) holds() bool { return w.means(storage) || w.may(location) }
 
 func (w *word) entry() string {
 	if w.sense == 0 {
@@ -41,7 +47,7 @@ func (w *word) entry() string {
 
 // grave reports whether a word is a plain verb that takes away or sends.
 func (w *word) grave() bool {
-	return w.sense&(take|out|power) != 0 && w.sense&(noun|either) == 0 && w.form == base
+	return w.means(take|out|power) && !w.means(noun|either) && w.form == base
 }
 
 // first returns the first of some words that may mean s, "" if none does.
@@ -168,7 +174,7 @@ func again(letters string) word {
 	case len(verb.base) < 4:
 	case verb.sense&(verbs|wire)&^(read|compute) != 0:
 		return word{base: letters[:2] + verb.base, sense: change, form: verb.form}
-	case verb.sense&verbs != 0 && verb.sense&noun == 0 && letters[0] == 'r':
+	case verb.means(verbs) && !verb.means(noun) && letters[0] == 'r':
 		return word{base: letters[:2] + verb.base, sense: read | either, form: verb.form}
 	}
 	return word{}
@@ -223,7 +229,7 @@ func (p *parser) emit(t text.Token) {
 	}
 	if last := len(p.words) - 1; last >= 0 {
 		both := word{}
-		if w.sense&particle != 0 {
+		if w.means(particle) {
 			both = p.words[last].phrasal(t.Text)
 		}
 		if t.Flag&text.Joined != 0 {

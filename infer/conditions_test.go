@@ -1,0 +1,115 @@
+package infer_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/infer"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// conditioned are definitions with the conditions that they lead to: "name | description | schema | class | conditions".
+const conditioned = `
+	get_lamps | Gets the lamps | {"properties":{"filename":{"type":"string","description":"File name to save the lamps to"}}} | moderate | dangerous if filename is given (writes a file), otherwise safe
+	get_lamps | Gets the lamps | {"properties":{"save_to":{"type":"string"}}} | moderate | dangerous if save_to is given (writes a file), otherwise safe
+	get_lamps | Gets the lamps | {"properties":{"output_dir":{"type":"string"}}} | moderate | moderate if output_dir is given (writes a file), otherwise safe
+	get_lamps | Gets the lamps | {"properties":{"filename":{"type":"string","description":"File to read"}}} | safe |
+	get_lamps | Gets the lamps | {"properties":{"webhook_url":{"type":"string"}}} | moderate | dangerous if webhook_url is given (sends to an address), otherwise safe
+	ask_people | Asks people | {"properties":{"budget_usd":{"type":"number","description":"Payment in USD"}}} | dangerous | dangerous if budget_usd is given (spends money), otherwise safe
+	lamps | Lamp tool | {"properties":{"action":{"enum":["list","dim","delete"]}}} | dangerous | by action (chooses the deed): "list" safe; "dim" moderate; "delete" dangerous, otherwise dangerous
+	lamps | Lamp tool | {"properties":{"action":{"anyOf":[{"const":"list"},{"const":"delete"}]}}} | dangerous | by action (chooses the deed): "list" safe; "delete" dangerous, otherwise dangerous
+	lamps | Lamp tool | {"properties":{"action":{"type":"string","description":"One of: list, delete, frob"}}} | dangerous | by action (chooses the deed): "list" safe; "delete", "frob" dangerous, otherwise dangerous
+	lamps | Lamp tool | {"properties":{"request":{"oneOf":[{"properties":{"op":{"const":"list"}}},{"properties":{"op":{"const":"delete"}}}]}}} | dangerous | by request.op (chooses the deed): "list" safe; "delete" dangerous, otherwise dangerous
+	get_lamps | Gets the lamps | {"properties":{"steps":{"type":"array","items":{"properties":{"action":{"enum":["wait","click"]}}}}}} | moderate | by steps[].action (chooses the deed): "wait" safe; "click" moderate, otherwise moderate
+	update_lamp | Updates a lamp | {"properties":{"action":{"enum":["dim","delete"]}}} | dangerous | by action (chooses the deed): "dim" moderate; "delete" dangerous, otherwise dangerous
+	delete_lamp | Deletes a lamp | {"properties":{"action":{"enum":["get","delete"]}}} | dangerous |
+	delete_lamps | Deletes lamps | {"properties":{"dry_run":{"type":"boolean"}}} | dangerous | by dry_run (only tries): true safe, otherwise dangerous
+	delete_lamps | Deletes lamps | {"properties":{"dry_run":{"anyOf":[{"type":"boolean"},{"type":"null"}]}}} | dangerous | by dry_run (only tries): true safe, otherwise dangerous
+	delete_lamps | Deletes lamps | {"properties":{"dry_run":{"type":"string"}}} | dangerous |
+	copy_lamp | Copies a lamp | {"properties":{"overwrite":{"type":"boolean"}}} | dangerous | by overwrite (overrides a protection): false moderate; true dangerous, otherwise dangerous, absent moderate
+	copy_lamp | Copies a lamp | {"properties":{"overwrite":{"type":"boolean","default":true}}} | dangerous | by overwrite (overrides a protection): false moderate; true dangerous, otherwise dangerous
+	archive_lamp | Archives a lamp | {"properties":{"send_email":{"type":"boolean"}}} | dangerous | by send_email (does more): false moderate; true dangerous, otherwise dangerous, absent moderate
+	create_event | Creates an event | {"properties":{"attendees":{"type":"array"}}} | dangerous | dangerous if attendees is given (writes to people), otherwise moderate
+	query | Run a SQL query | {"properties":{"sql":{"type":"string"}}} | dangerous | by the sql in sql (is carried out): judged by its text, unjudged dangerous
+	query | Run a SQL query | {"properties":{"query":{"type":"string"}}} | dangerous | by the sql in query (is carried out): judged by its text, unjudged dangerous
+	run_command | Run a shell command | {"properties":{"command":{"type":"string"}}} | dangerous | by the shell in command (is carried out): judged by its text, unjudged dangerous
+	run_command | Run a command of the device | {"properties":{"command":{"type":"string"}}} | dangerous | by the command in command (is carried out): judged by its text, unjudged dangerous
+	get_lamps | Gets the lamps | {"properties":{"*":{"type":"object","properties":{"action":{"enum":["list","delete"]}}}}} | dangerous |
+	aggregate | Run an aggregation | {"properties":{"pipeline":{"type":"array"}}} | dangerous | by the mongodb in pipeline (is carried out): judged by its text, unjudged dangerous`
+
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	for line := range strings.Lines(conditioned) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) < 5 {
+			continue
+		}
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		a := infer.Tool(&mcp.Tool{Name: cells[0], Description: cells[1], InputSchema: json.RawMessage(cells[2])})
+		var got []string
+		for _, c := range a.Conditions {
+			got = append(got, c.String())
+		}
+		if a.Safety().String() != cells[3] || strings.Join(got, "; ") != cells[4] {
+			t.Errorf("%s %s: got %v, %s, want %s, %s", cells[0], cells[2], a.Safety(), strings.Join(got, "; "), cells[3], cells[4])
+		}
+		e, ok := a.EvidenceOf(annotation.Conditions)
+		if ok != (cells[4] != "") || ok && (e.Source != annotation.Inferred || e.Word == "" || e.Rule == "") {
+			t.Errorf("%s: the evidence is %v", cells[0], e)
+		}
+	}
+}
+
+// The class of a call follows from its arguments.
+func TestConditionsOfACall(t *testing.T) {
+	t.Parallel()
+	browser := &mcp.Tool{Name: "browser_console_messages", Description: "Returns all console messages", InputSchema: json.RawMessage(
+		`{"properties":{"level":{"enum":["error","info"]},"filename":{"type":"string","description":"File name to save the messages to"}}}`)}
+	memory := &mcp.Tool{Name: "process_memory", Description: "Memory operations: read, write, free", InputSchema: json.RawMessage(
+		`{"properties":{"action":{"anyOf":[{"type":"object","properties":{"action":{"const":"read"},"address":{}}},{"type":"object","properties":{"action":{"const":"free"}}}]},"output_path":{"type":"string"}}}`)}
+	for _, c := range []struct {
+		tool      *mcp.Tool
+		arguments string
+		want      annotation.Safety
+	}{
+		{browser, `{}`, annotation.Safe},
+		{browser, `{"level":"error"}`, annotation.Safe},
+		{browser, `{"filename":"package.json"}`, annotation.Dangerous},
+		{browser, `{"filename":null}`, annotation.Dangerous},
+		{memory, `{"action":{"action":"read"}}`, annotation.Safe},
+		{memory, `{"action":{"action":"read"},"output_path":"x"}`, annotation.Dangerous},
+		{memory, `{"action":{"action":"free"}}`, annotation.Dangerous},
+		{memory, `{"action":"read"}`, annotation.Dangerous},
+		{memory, `{}`, annotation.Dangerous},
+	} {
+		a := infer.Tool(c.tool)
+		if got := a.Decide(json.RawMessage(c.arguments), nil); got.Class != c.want {
+			t.Errorf("%s %s: got %v, %s, want %v: %v", c.tool.Name, c.arguments, got.Class, got.Why, c.want, a.Conditions)
+		}
+	}
+}
+
+// No call of a shared tool is stricter than its conditions at their worst, and one without arguments is never milder
+// than the mildest of the tool.
+func TestConditionsOfSharedTools(t *testing.T) {
+	t.Parallel()
+	for server, tools := range everyServer(t) {
+		for i, a := range infer.Tools(tools) {
+			if err := a.Validate(); err != nil {
+				t.Errorf("%s %s: %v", server, tools[i].Name, err)
+			}
+			for _, c := range a.Conditions {
+				if !c.Decides() {
+					t.Errorf("%s %s: %s decides nothing", server, tools[i].Name, c)
+				}
+			}
+			if got := a.Decide(nil, nil).Class; got > mildest(a) {
+				t.Errorf("%s %s: without arguments it is %v", server, tools[i].Name, got)
+			}
+		}
+	}
+}
