@@ -107,7 +107,7 @@ var (
 )
 
 // Pointer returns the [Condition].Argument of the named members, each in the one before. It reports false for a name
-// that cannot be told from the step for every element.
+// that cannot be distinguished from the step for every element.
 func Pointer(names ...string) (pointer string, ok bool) {
 	for _, name := range names {
 		pointer += "/" + escape.Replace(name)
@@ -222,7 +222,7 @@ type Decision struct {
 }
 
 // Decide returns the class of a call with these arguments: the strictest that a condition gives. It is that of the
-// tool if the tool has no conditions, or if its hints are stricter than every condition, as they are after somebody
+// tool if the tool has no conditions, or if its hints are stricter than every condition, as they are after a person
 // has raised them for another reason. A nil judge judges no text.
 //
 // Arguments that are not one JSON object, a name that is given twice and one in another case count as the worst.
@@ -438,7 +438,7 @@ func (a Annotations) outranks(under, merged Annotations) bool {
 	return false
 }
 
-// insists reports whether a claim that can only raise states a strict hint by somebody else than the server: it is
+// insists reports whether a claim that can only raise states a strict hint by a person else than the server: it is
 // about each call.
 func (a Annotations) insists() bool {
 	strict := func(f Field, h, strict Hint) bool { return h == strict && a.SourceOf(f) != Declared }

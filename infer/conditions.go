@@ -6,7 +6,7 @@ import (
 )
 
 // conditions states which calls are less than the worst one, by the parameters with power. The class of a call is the
-// strictest that they give. A parameter that cannot be told by a pointer, and what the sentences raise, hold for each.
+// strictest that they give. A parameter that has no pointer, and what the sentences raise, hold for each.
 //
 // One condition at most accounts for the deed itself: the choice of it, the text that is carried out, or a dry run.
 // The others then start from a call that does nothing.

@@ -8,9 +8,9 @@ import (
 
 // A tool is what was read of one definition: what the rules look at.
 type tool struct {
-	name   verdict    // what the name says
-	said   reading    // what the description says
-	params parameters // what the schema says
+	name   verdict    // what the name states
+	said   reading    // what the description states
+	params parameters // what the schema states
 	title  string
 
 	so       finding // what the rules before found
@@ -20,7 +20,7 @@ type tool struct {
 	doubtful bool // what decides is not understood
 }
 
-// decide puts the four together. A tool is safe only if they agree: its deed is a read, no sentence says more, no
+// decide puts the four together. A tool is safe only if they agree: its deed is a read, no sentence states more, no
 // parameter has power, and the words that decide are understood.
 func (t *tool) decide() {
 	t.so = finding{place: notUnderstood}

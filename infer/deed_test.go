@@ -291,7 +291,7 @@ func TestSchemaRules(t *testing.T) {
 	}
 }
 
-// TestSharedBrand holds that a word which all names begin with, and which says
+// TestSharedBrand holds that a word which all names begin with, and which states
 // little, is passed over.
 func TestSharedBrand(t *testing.T) {
 	t.Parallel()

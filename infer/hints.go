@@ -71,7 +71,7 @@ func (t *tool) limit(a *annotation.Annotations, say func(annotation.Field, strin
 	}
 }
 
-// rests returns the optional parameters without which nobody has to agree, "" if there are none: they name people, and
+// rests returns the optional parameters without which no one has to agree, "" if there are none: they name people, and
 // nothing else makes the call grave.
 func (t *tool) rests() (names string) {
 	if t.so.place != inSchema || t.deed.effect.dangerous() || t.deed.gives != "" {

@@ -31,7 +31,7 @@ const (
 
 // Verbs, by how far they can be relied on.
 const (
-	weak    sense = 1 << (iota + 10) // says little: the main verb of the description is asked first
+	weak    sense = 1 << (iota + 10) // states little: the main verb of the description is asked first
 	either                           // may be a noun; where it leads the name it is a verb
 	noun                             // more often a noun; any plainer verb of the name goes before it
 	settled                          // may be repeated
@@ -77,7 +77,7 @@ const (
 	involved                          // one of the seven stems of a complex tool
 	modal                             // a subject is before it: "updates will"
 	article                           // what follows is a noun
-	says                              // what a tool does where a description says so; at the head of a name it says little
+	says                              // what a tool does where a description states so; at the head of a name it states little
 	supposes                          // what comes after it is only supposed
 	bends                             // what is left behind hangs on the object: a snapshot of a page, or of a volume
 	kept                              // an object of which something is left behind, and which is overwritten when written: a volume, a file

@@ -84,7 +84,7 @@ func respelled(schema any) any {
 	return schema
 }
 
-// A change says nothing about what a tool does.
+// A change states nothing about what a tool does.
 type change struct {
 	name string
 	make func(mcp.Tool) mcp.Tool

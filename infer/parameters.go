@@ -60,7 +60,7 @@ type choice struct {
 	noun bool
 }
 
-// parameters is what the schema says about the parameters of a tool.
+// parameters is what the schema states about the parameters of a tool.
 type parameters struct {
 	powers   []parameter
 	any      bool            // there is a schema
@@ -74,7 +74,7 @@ type parameters struct {
 	repeated map[string]bool // descriptions that most tools of the server have
 }
 
-// A powerRule tells when a power of a parameter counts.
+// A powerRule shows when a power of a parameter counts.
 type powerRule struct {
 	name   string
 	kind   kind
@@ -188,7 +188,7 @@ func (c *parameters) walk(p *schema.Parameter, path []string, depth int, operati
 	}
 }
 
-// dispatch finds a command in free text beside an object with what the command takes: the tool does whatever it is told.
+// dispatch finds a command in free text beside an object with what the command takes: the tool does whatever its arguments ask for.
 func (c *parameters) dispatch(root *schema.Parameter) {
 	wrapped := slices.IndexFunc(root.Members, func(m *schema.Parameter) bool {
 		switch m.Name {
@@ -215,7 +215,7 @@ func (c *parameters) dispatch(root *schema.Parameter) {
 // every is the step for each element of a list. No member is called so.
 const every = "\x00"
 
-// pointer returns the argument of a condition, "" if it cannot be told.
+// pointer returns the argument of a condition, "" if it has none.
 func pointer(path []string) string {
 	var b strings.Builder
 	for _, name := range path {
@@ -318,7 +318,7 @@ func (c *parameters) executes(p parameter, is kind, w *word) {
 	c.powers[len(c.powers)-1].found.gives = givesPower
 }
 
-// languageOf returns the language of a text that is carried out, by the name of its parameter and what is said about it
+// languageOf returns the language of a text that is carried out, by the name of its parameter and what is stated about it
 // or the tool. A command may be one of any program, unless a shell is spoken of.
 func (c *parameters) languageOf(name, description string) string {
 	switch name {
@@ -387,7 +387,7 @@ func sum(ws []word) bool {
 	return len(ws) == 1
 }
 
-// pays reports whether a description says that something is paid.
+// pays reports whether a description states that something is paid.
 func pays(description string) bool {
 	parse := parser{scan: text.Scanner{Text: description}}
 	for parse.next() {
@@ -416,7 +416,7 @@ func (c *parameters) writes(p parameter, ws []word) bool {
 	return c.add(p, writesFile, adds, first)
 }
 
-// keeps reports whether a description says that the outcome is saved in what the parameter names.
+// keeps reports whether a description states that the outcome is saved in what the parameter names.
 func keeps(description string) bool {
 	parse := parser{scan: text.Scanner{Text: description}}
 	for parse.next() {
@@ -487,7 +487,7 @@ func (c *parameters) chooses(p parameter, ws []word, operation bool) bool {
 	return true
 }
 
-// mentionsLoss reports whether a text may have a word that destroys says, or "remove"; most have none, and are not read.
+// mentionsLoss reports whether a text may have a word that destroys states, or "remove"; most have none, and are not read.
 func mentionsLoss(description string) bool {
 	for _, stem := range [...]string{"elet", "verwr", "ras", "wip", "estro", "urg", "emov", "ELET", "VERWR", "RAS", "WIP", "ESTRO", "URG", "EMOV"} {
 		if strings.Contains(description, stem) {
@@ -497,7 +497,7 @@ func mentionsLoss(description string) bool {
 	return !isASCII(description) // it may be spelled with look-alikes
 }
 
-// destroys reports whether a verb, said of a thing, can hardly be about a value or a result.
+// destroys reports whether a verb, stated of a thing, can hardly be about a value or a result.
 func destroys(verb string) bool {
 	switch verb {
 	case "delete", "overwrite", "erase", "wipe", "destroy", "purge":

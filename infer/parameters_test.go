@@ -80,7 +80,7 @@ type panics struct{}
 
 func (panics) MarshalJSON() ([]byte, error) { panic("no") }
 
-// TestSchemaTypes: a schema may be anything, and what can be read says the same
+// TestSchemaTypes: a schema may be anything, and what can be read states the same
 // in every type.
 func TestSchemaTypes(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-go/fairlead/infer/internal/text"
 )
 
-// raises are the rules for what else is said.
+// raises are the rules for what else is stated.
 var raises = []rule{
 	{"name and description at odds", func(t *tool) finding {
 		made := t.name.verb.means(secret) && t.said.verb.has(produce)
@@ -62,7 +62,7 @@ type reading struct {
 
 func (r *reading) read(description string) {
 	p := parser{scan: text.Scanner{Text: description}, words: make([]word, 0, longest/2)}
-	start, begins := 0, 0 // where this sentence begins, and the first one that says something
+	start, begins := 0, 0 // where this sentence begins, and the first one that states something
 	for p.next() {
 		if !r.told {
 			begins = start
@@ -117,7 +117,7 @@ func (r *reading) row(ws []word) {
 }
 
 // first reads the main verb of the first sentence, behind labels in brackets, and the verbs beside it. It passes
-// over a verb that tells only when to use the tool: "call once".
+// over a verb that shows only when to use the tool: "call once".
 func (r *reading) first(ws []word) {
 	ws = behindTags(ws)
 	if isLabel(ws) || aboutPeople(ws) {
@@ -148,7 +148,7 @@ func (r *reading) first(ws []word) {
 	r.asides(ws[i+1:])
 }
 
-// asides reads what the first sentence says behind a bracket or a colon: "Read a conversation (marks it as read)",
+// asides reads what the first sentence states behind a bracket or a colon: "Read a conversation (marks it as read)",
 // "Review a request: submit an opinion".
 func (r *reading) asides(ws []word) {
 	for i := range len(ws) - 1 {
@@ -184,7 +184,7 @@ func behindTags(ws []word) []word {
 	return ws
 }
 
-// aboutPeople reports whether a sentence says what people may do, and not what the tool does: "Some users may see this".
+// aboutPeople reports whether a sentence states what people may do, and not what the tool does: "Some users may see this".
 func aboutPeople(ws []word) bool {
 	for i := range ws[:min(len(ws), 6)] {
 		switch w := &ws[i]; w.base {
@@ -197,13 +197,13 @@ func aboutPeople(ws []word) bool {
 	return false
 }
 
-// advertises reports whether the verb at i only says what the tool is good for: "replaces five calls".
+// advertises reports whether the verb at i only states what the tool is good for: "replaces five calls".
 func advertises(ws []word, i int) bool {
 	const near = 5
 	return ws[i].base == "replace" && slices.ContainsFunc(ws[i+1:min(len(ws), i+near)], func(w word) bool { return w.base == "call" })
 }
 
-// isLabel reports whether a sentence only says for whom or when a tool is: "Admin only", "Beta feature".
+// isLabel reports whether a sentence only states for whom or when a tool is: "Admin only", "Beta feature".
 func isLabel(ws []word) bool {
 	if len(ws) == 0 || len(ws) > 4 {
 		return false
@@ -387,7 +387,7 @@ func things(ws []word, told bool) bool {
 	return ws[end-1].tells(told || end > 1)
 }
 
-// tells reports whether the last word of a phrase names information: several things, or one such as a report.
+// shows reports whether the last word of a phrase names information: several things, or one such as a report.
 func (w *word) tells(behind bool) bool {
 	return !w.means(acting) && (w.flags&text.Plural != 0 || w.is(nouns) && (behind || !w.means(verbs)))
 }

@@ -97,7 +97,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestOutlets holds that a parameter which says where the outcome is to stay
+// TestOutlets holds that a parameter which states where the outcome is to stay
 // makes a tool that reads one that writes, and no other does.
 func TestOutlets(t *testing.T) {
 	t.Parallel()

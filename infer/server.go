@@ -14,7 +14,7 @@ type server struct {
 	texts  map[string]bool // the descriptions of parameters that most tools have
 }
 
-// Below these many tools nothing is said by most.
+// Below these many tools nothing is stated by most.
 const (
 	fewestNames = 3
 	fewestTexts = 4

@@ -32,7 +32,7 @@ func TestBrandOfAServer(t *testing.T) {
 	}
 }
 
-// A text of a parameter that most tools have says nothing about one of them; a switch does.
+// A text of a parameter that most tools have states nothing about one of them; a switch does.
 func TestRepeatedTexts(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]string{"string": "safe", "boolean": "dangerous"} {

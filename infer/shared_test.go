@@ -200,7 +200,7 @@ func TestLabelledCatalogues(t *testing.T) {
 	})
 }
 
-// half tells in which half of a set a server is: rules are made on one, and the other is looked at when they stand.
+// half shows in which half of a set a server is: rules are made on one, and the other is looked at when they stand.
 func half(server string) int {
 	sum := 0
 	for i := range len(server) {
@@ -255,7 +255,7 @@ func TestFinds(t *testing.T) {
 	}
 }
 
-// TestNamesThatOnlyRead holds that what runs what it is told asks, whatever its name is.
+// TestNamesThatOnlyRead holds that what runs its arguments asks, whatever its name is.
 func TestNamesThatOnlyRead(t *testing.T) {
 	t.Parallel()
 	for _, l := range lines[labelled](t, shared(t, "wild", "matrix.jsonl")) {
@@ -348,7 +348,7 @@ func popular(tb testing.TB) (servers map[string][]*mcp.Tool, judged map[string]s
 }
 
 // TestPopular holds the goals of the servers that people install most, from the words of their tools alone. A tool is
-// unsafe if it may write and no condition tells when; it asks needlessly if every call of it does.
+// unsafe if it may write and no condition shows when; it asks needlessly if every call of it does.
 func TestPopular(t *testing.T) {
 	t.Parallel()
 	servers, judged := popular(t)

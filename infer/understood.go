@@ -73,7 +73,7 @@ func (t *tool) soft() bool {
 	return verb&read == 0 || verb&(weak|noun|bends) != 0
 }
 
-// understand reads what is in another language, from the first sentence on that says something. Its English words lower
+// understand reads what is in another language, from the first sentence on that states something. Its English words lower
 // nothing.
 func (r *reading) understand(whole, description string) {
 	if !r.strange && isASCII(whole) {
