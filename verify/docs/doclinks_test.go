@@ -183,7 +183,7 @@ func (tree *docTree) check(t *testing.T) (links int) {
 	t.Helper()
 	foreign := make(map[string][]docLink) // by module
 	for _, p := range tree.packages {
-		ast.Inspect(&ast.Package{Files: named(p)}, func(n ast.Node) bool {
+		look := func(n ast.Node) bool {
 			group, ok := n.(*ast.CommentGroup)
 			if !ok {
 				_, body := n.(*ast.BlockStmt)
@@ -210,21 +210,16 @@ func (tree *docTree) check(t *testing.T) (links int) {
 				}
 			}
 			return false
-		})
+		}
+		for _, file := range p.files {
+			ast.Inspect(file, look)
+		}
 	}
 	for module, links := range foreign {
 		tree.checkForeign(t, module, links)
 	}
 	slices.Sort(tree.faults)
 	return links
-}
-
-func named(p *docPackage) map[string]*ast.File {
-	files := make(map[string]*ast.File)
-	for _, f := range p.files {
-		files[p.set.Position(f.Package).Filename] = f
-	}
-	return files
 }
 
 // unresolved is what would be a link if its name were there.
