@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/preflight"
@@ -197,6 +198,22 @@ func TestConditionsJudgeWhatAPersonEdits(t *testing.T) {
 		_, err := caller.CallTool(t.Context(), order(tt.from))
 		if ran := len(s.ran) > 0; asked != tt.asked || ran != tt.ran || (err == nil) != tt.ran {
 			t.Errorf("%s edited to %s: asked %d times, ran %v, error %v", tt.from, tt.to, asked, s.ran, err)
+		}
+	}
+}
+
+// The chain of the README, with inference as it is.
+func TestChainOfTheReadmeJudgesArguments(t *testing.T) {
+	t.Parallel()
+	s := new(shop)
+	caller := chain.Standard{Infer: infer.New(infer.Options{}), Confirm: hitl.New(s, hitl.Options{})}.Then(s)
+	tool := &middleware.Tool{Server: "shop", Definition: &mcp.Tool{Name: "manage_orders", Description: "Manage the orders.", InputSchema: json.RawMessage(
+		`{"type": "object", "properties": {"action": {"type": "string", "enum": ["list", "add", "delete"]}}}`)}}
+	for arguments, asks := range map[string]bool{`{"action":"list"}`: false, `{"action":"delete"}`: true, `{}`: true} {
+		s.ran, s.asked = nil, nil
+		_, _ = caller.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(arguments)}) // asked or not is in the shop
+		if asked := len(s.asked) > 0; asked != asks || asked == (len(s.ran) > 0) {
+			t.Errorf("%s: asked %q, ran %q", arguments, s.asked, s.ran)
 		}
 	}
 }

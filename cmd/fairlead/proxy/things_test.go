@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	mcptest.Main(m, map[string]func() *mcp.Server{"things": things, "features": features, "watched": watched, "deep": deep})
+	mcptest.Main(m, map[string]func() *mcp.Server{"things": things, "features": features, "watched": watched, "deep": deep, "conditional": conditional})
 }
 
 // ledgerKey names the file in which the server of things writes down what it did.
