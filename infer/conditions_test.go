@@ -33,6 +33,9 @@ const conditioned = `
 	archive_lamp | Archives a lamp | {"properties":{"send_email":{"type":"boolean"}}} | dangerous | by send_email (does more): false moderate; true dangerous, otherwise dangerous, absent moderate
 	create_event | Creates an event | {"properties":{"attendees":{"type":"array"}}} | dangerous | dangerous if attendees is given (writes to people), otherwise moderate
 	query | Run a SQL query | {"properties":{"sql":{"type":"string"}}} | dangerous | by the sql in sql (is carried out): judged by its text, unjudged dangerous
+	get_rows | Gets rows | {"properties":{"query":{"type":"string","description":"SQL query to execute"}}} | dangerous | by the sql in query (is carried out): judged by its text, unjudged dangerous
+	explain_query | Explains a query | {"properties":{"query":{"type":"string","description":"SQL query to execute"}}} | safe |
+	write_rows | Executes data modification statements | {"properties":{"query":{"type":"string","description":"SQL query to execute"}}} | dangerous | by the sql in query (is carried out): judged by its text, unjudged dangerous
 	query | Run a SQL query | {"properties":{"query":{"type":"string"}}} | dangerous | by the sql in query (is carried out): judged by its text, unjudged dangerous
 	run_command | Run a shell command | {"properties":{"command":{"type":"string"}}} | dangerous | by the shell in command (is carried out): judged by its text, unjudged dangerous
 	run_command | Run a command of the device | {"properties":{"command":{"type":"string"}}} | dangerous | by the command in command (is carried out): judged by its text, unjudged dangerous

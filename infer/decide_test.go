@@ -92,6 +92,7 @@ var decided = map[string]string{
 	"a second verb of the name": `
 		get_lamp_purge | | | dangerous`,
 	"what else is said": `
+		find_lamps | Finds lamps. Can also update or delete them. | | dangerous
 		get_lamp | Gets a lamp. Note that this will wipe the others. | | dangerous
 		get_lamp | Gets a lamp. Getting it makes it public. | | dangerous
 		get_lamp | Gets a lamp. It will also email the owner. | | dangerous

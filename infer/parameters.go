@@ -116,7 +116,10 @@ var powers = []powerRule{
 	{"a parameter that is run", mayExecuteText, func(t *tool, p *parameter) bool {
 		return t.runsWhatItIsGiven() && (p.Description == "" || t.deed.effect == commands || speaksOfCode(p.Description))
 	}},
-	{"a parameter that is run", asksText, func(t *tool, p *parameter) bool { return t.deed.effect == commands }},
+	{"a parameter that is run", asksText, func(t *tool, p *parameter) bool {
+		about := t.name.looks() && (t.name.obj.any.has(code) || t.name.verb.means(supposes)) // explains or checks a query
+		return t.deed.effect == commands || !about && p.language != p.found.word && runs(p.Description)
+	}},
 	{"a switch", takesAway, func(*tool, *parameter) bool { return true }},
 	{"a parameter says what happens", saysDeed, func(t *tool, p *parameter) bool {
 		return t.reads() && (p.found.effect != commands || t.name.looks())
@@ -138,6 +141,19 @@ func (t *tool) yields(*parameter) bool { return t.deed.effect == reads || t.para
 // would have no use for it.
 func (t *tool) runs(*parameter) bool {
 	return t.runsWhatItIsGiven() || t.name.looks() && t.name.obj.any&code == 0 && !t.name.verb.means(supposes)
+}
+
+// runs reports whether a description says that what it describes is carried out: "SQL query to execute".
+func runs(description string) bool {
+	parse := parser{scan: text.Scanner{Text: description}}
+	for parse.next() {
+		for i := range parse.words {
+			if w := &parse.words[i]; w.is(run) && !w.means(noun|weak) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // speaksOfCode reports whether the description of a parameter called code is one of a text that is carried out, and not

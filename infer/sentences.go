@@ -413,7 +413,10 @@ func (r *reading) beside(ws []word, i int) {
 			if k == len(ws) || under || !joins(ws, i, k) {
 				continue
 			}
-			emptied := ws[k].means(sweep) || ws[i].means(settled) && ws[k-1].base == "or" // set or clear: a field
+			if ws[k].flags&text.Capital != 0 && j != last+1 {
+				continue // the name of a product: "by id or Resend URL"
+			}
+			emptied := ws[k].means(sweep) || ws[i].means(settled) && ws[i].base != "update" && ws[k-1].base == "or" // set or clear: a field
 			also := r.also
 			if !careful || !listed(ws, last, j, k) {
 				r.claim(ws, k)
