@@ -84,6 +84,27 @@ func (a Annotations) EvidenceOf(f Field) (Evidence, bool) {
 	return Evidence{}, false
 }
 
+// Because returns the evidence that decides the class, and whether there is any.
+func (a Annotations) Because() (Evidence, bool) {
+	decides := ReadOnlyHint
+	switch {
+	case a.Destructive == Yes:
+		decides = DestructiveHint
+	case a.RequiresConfirmation == Yes:
+		decides = RequiresConfirmation
+	case a.ReadOnly == Unset && a.Destructive == No:
+		decides = DestructiveHint
+	}
+	return a.EvidenceOf(decides)
+}
+
+// Doubtful reports whether the class rests on a word in passing alone: the evidence that decides it is inferred and
+// weak, and no condition states what the class depends on. An Unknown class is not doubtful.
+func (a Annotations) Doubtful() bool {
+	e, ok := a.Because()
+	return ok && a.Safety() != Unknown && len(a.Conditions) == 0 && e.Source == Inferred && e.Strength == Weak
+}
+
 // SourceOf returns who stated the field, [Host] without evidence.
 func (a Annotations) SourceOf(f Field) Source {
 	e, _ := a.EvidenceOf(f)

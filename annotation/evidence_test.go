@@ -40,3 +40,38 @@ func ExampleAnnotations_Attribute() {
 	fmt.Println(a.Evidence[0].Field, a.Evidence[0].Value, a.Evidence[0])
 	// Output: readOnlyHint no declared by github
 }
+
+func TestDoubtful(t *testing.T) {
+	t.Parallel()
+	inferred := func(a annotation.Annotations, s annotation.Strength) annotation.Annotations {
+		a = a.Attribute(annotation.Inferred, "")
+		for i := range a.Evidence {
+			a.Evidence[i].Strength = s
+		}
+		return a
+	}
+	conditional := inferred(annotation.Destructive(), annotation.Weak)
+	conditional.Conditions = []annotation.Condition{{Argument: "/a", Absent: annotation.Safe, Other: annotation.Dangerous}}
+	for name, c := range map[string]struct {
+		a    annotation.Annotations
+		want bool
+	}{
+		"a word in passing":        {inferred(annotation.Destructive(), annotation.Weak), true},
+		"a word of weight":         {inferred(annotation.Destructive(), annotation.Strong), false},
+		"declared":                 {annotation.Destructive().Attribute(annotation.Declared, "s"), false},
+		"set by the host in Go":    {annotation.Destructive(), false},
+		"explained by a condition": {conditional, false},
+		"nothing understood":       {annotation.Annotations{Evidence: []annotation.Evidence{{Field: annotation.ReadOnlyHint, Source: annotation.Inferred}}}, false},
+		"a weak no beside a strong yes": {annotation.Annotations{
+			ReadOnly: annotation.No, Destructive: annotation.Yes,
+			Evidence: []annotation.Evidence{
+				{Field: annotation.ReadOnlyHint, Source: annotation.Inferred},
+				{Field: annotation.DestructiveHint, Source: annotation.Inferred, Strength: annotation.Strong},
+			},
+		}, false},
+	} {
+		if got := c.a.Doubtful(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package command
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,18 +23,21 @@ func inferCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "infer",
 		Short: "Infer annotations of the tools on standard input",
-		Long: `Read tools as JSON Lines: one object a line with "name" and, optionally, "server",
-"title", "description", "inputSchema" and "outputSchema". The tools of one server are
-read together, since their names may share a prefix. Declared annotations are ignored.
+		Long: `Read the answer of tools/list as it is, or its "tools", or tools as JSON Lines: objects
+with "name" and, optionally, "server", "title", "description", "inputSchema" and
+"outputSchema". Several pages may follow each other. The tools of one list, and those of
+one "server", are read together, since their names may share a prefix. Declared
+annotations are ignored.
 
 Write one object a line, in the same order: name, annotations, safety, evidence,
-findings. A line that is not an object or has no name is reported on standard error
-with its number, and the exit code is 1; the other lines are still answered.
+findings. What is not an object or has no name is reported on standard error with the
+number of its line, and the exit code is 1; the others are still answered.
 
-With --explain, write text instead: the class of each tool, and a line for each hint
-with the word, the place and the rule that decided it.`,
-		Example: `  echo '{"name":"delete_user","description":"Delete a user."}' | fairlead infer --explain`,
-		Args:    cobra.NoArgs,
+With --explain, write text instead: the class of each tool, and a line for each hint and
+each condition with the word, the place and the rule that decided it.`,
+		Example: `  echo '{"name":"delete_user","description":"Delete a user."}' | fairlead infer --explain
+  curl -s https://example.com/mcp -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' | fairlead infer`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if explains {
 				write = explain
@@ -69,25 +73,38 @@ const maxBatch = 64 << 20
 // inferLines reads tools and has write answer them, in the order of the lines and in batches: names of one server are
 // inferred together, and only the tools of one batch are.
 func inferLines(in io.Reader, out, errs io.Writer, write func(io.Writer, []listedTool) error) error {
-	lines := bufio.NewReaderSize(in, 1<<20)
+	pages := newPageReader(in)
 	buffered := bufio.NewWriter(out)
 	var tools []listedTool
 	size, bad := 0, 0
-	for number, end := 1, false; !end; number++ {
-		line, err := lines.ReadBytes('\n')
-		if end = errors.Is(err, io.EOF); err != nil && !end {
-			return atFault(fmt.Errorf("reading line %d: %w", number, err))
+	fault := func(err error) {
+		bad++
+		fmt.Fprintln(errs, "fairlead:", err)
+	}
+	for end := false; !end; {
+		p, err := pages.next()
+		_, isPage := errors.AsType[*pageError](err)
+		end = errors.Is(err, io.EOF)
+		switch {
+		case isPage:
+			fault(err)
+		case err != nil && !end:
+			return atFault(fmt.Errorf("reading line %d: %w", pages.number+1, err))
 		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			tool, err := readTool(line)
-			if err != nil {
-				bad++
-				fmt.Fprintf(errs, "fairlead: line %d: %v\n", number, err)
-			} else {
+		for i, raw := range p.tools {
+			tool, err := readTool(raw)
+			switch {
+			case err == nil:
+				tool.server = cmp.Or(tool.server, p.server)
 				tools = append(tools, tool)
+			case p.server != "":
+				fault(&pageError{p.line, fmt.Errorf("tool %d: %w", i+1, err)})
+			default:
+				fault(&pageError{p.line, err})
 			}
+			size += len(raw)
 		}
-		if size += len(line); end || size > maxBatch {
+		if end || size > maxBatch {
 			if err := write(buffered, tools); err != nil {
 				return written("answers", err)
 			}
@@ -98,7 +115,7 @@ func inferLines(in io.Reader, out, errs io.Writer, write func(io.Writer, []liste
 		return written("answers", err)
 	}
 	if bad > 0 {
-		return atFault(fmt.Errorf("%d of the lines could not be read; the others are answered", bad))
+		return atFault(fmt.Errorf("%d of the tools could not be read; the others are answered", bad))
 	}
 	return nil
 }
@@ -120,21 +137,49 @@ func answer(out io.Writer, tools []listedTool) error {
 	return nil
 }
 
-// explain writes the class of each tool and a line for each hint.
+// explain writes the class of each tool, and a line for each hint and each condition.
 func explain(out io.Writer, tools []listedTool) error {
 	for i, a := range inferByServer(tools) {
-		fmt.Fprintf(out, "%s: %s\n", safetext.Line(tools[i].definition.Name), a.Safety())
+		doubt := ""
+		if a.Doubtful() {
+			doubt = ", doubtful"
+		}
+		fmt.Fprintf(out, "%s: %s%s\n", safetext.Line(tools[i].definition.Name), a.Safety(), doubt)
 		for _, e := range a.Evidence {
-			rule := ""
-			if e.Rule != "" {
-				rule = " (rule: " + e.Rule + ")"
-			}
-			if _, err := fmt.Fprintf(out, "  %-20s %-6s %s%s\n", e.Field, e.Value, e, rule); err != nil {
-				return err
+			if e.Field != annotation.Conditions {
+				fmt.Fprintf(out, "  %-20s %-8s %s%s\n", e.Field, e.Value, safetext.Line(e.String()), ruleOf(e))
 			}
 		}
+		for _, line := range conditions(a) {
+			fmt.Fprintf(out, "  %-20s %s\n", "condition", safetext.Line(line))
+		}
+		if a.Freshness == "" && (a.Safety() == annotation.Safe || len(a.Conditions) > 0) {
+			fmt.Fprintf(out, "  %-20s %-8s %s\n", annotation.FreshnessHint, annotation.Volatile, "no word is understood to say that a result lasts")
+		}
 	}
-	return nil
+	return nil // a buffer keeps the first error for its flush
+}
+
+// conditions returns the conditions in words, each with the evidence for it.
+func conditions(a annotation.Annotations) (lines []string) {
+	for i := range a.Conditions {
+		line := a.Conditions[i].String()
+		for _, e := range a.Evidence {
+			if e.Field == annotation.Conditions && e.Value == line {
+				line += "; " + e.String() + ruleOf(e)
+				break
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func ruleOf(e annotation.Evidence) string {
+	if e.Rule == "" {
+		return ""
+	}
+	return " (rule: " + e.Rule + ")"
 }
 
 // inferByServer infers the tools of each server together, and returns them in the order of the tools.
@@ -168,7 +213,7 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 func readTool(line []byte) (listedTool, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(line, &members); err != nil || members == nil {
-		return listedTool{}, errors.New(`not a JSON object; write one tool a line, such as {"name":"read_file"}`)
+		return listedTool{}, errNoTool
 	}
 	t := listedTool{definition: &mcp.Tool{}}
 	if err := json.Unmarshal(members["name"], &t.definition.Name); err != nil || string(members["name"]) == "null" {

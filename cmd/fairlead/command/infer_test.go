@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -57,7 +58,14 @@ func TestInferReportsABadLineAndAnswersTheOthers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ line, want string }{
 		"no JSON":        {`{"name":`, "line 2: not a JSON object"},
-		"a list":         {`["delete_user"]`, "line 2: not a JSON object"},
+		"a list":         {`["delete_user"]`, "line 2: tool 1: not a JSON object"},
+		"an open text":   {`{"name":"delete_user`, "line 2: not a JSON object"},
+		"an open list":   {`[{"name":"delete_user"}`, "line 2: not a JSON object"},
+		"wrong brackets": {`{"name":"delete_user"]`, "line 2: not a JSON object"},
+		"an error":       {`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`, "line 2: it is the error of a server and no list of tools: Method not found"},
+		"another answer": {`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}`, `line 2: it is an answer without "tools"`},
+		"no list":        {`{"tools":{"name":"a"}}`, `line 2: its "tools" is no list`},
+		"a bad element":  {`{"tools":[7]}`, "line 2: tool 1: not a JSON object"},
 		"null":           {`null`, "line 2: not a JSON object"},
 		"no name":        {`{"description":"x"}`, `line 2: no "name"`},
 		"null name":      {`{"name":null}`, `line 2: no "name"`},
@@ -111,29 +119,109 @@ func TestInferAnswersWhatBreaksMCPsRulesWithAFinding(t *testing.T) {
 	})
 }
 
-func TestInferExplainsEachHintOnALine(t *testing.T) {
-	t.Parallel()
-	code, stdout, stderr := program(t, `{"name":"get_lamp","description":"Gets a lamp. Older lamps are deleted."}
+// explained is the input of the golden file: what a reader has to be able to see.
+const explained = `{"name":"get_lamp","description":"Gets a lamp. Older lamps are deleted."}
 {"name":"share_file"}
-{"name":"xyzzy","description":"Lamp gadget"}`, "infer", "--explain")
+{"name":"xyzzy","description":"Lamp gadget"}
+{"name":"list_lamps","description":"Lists lamps."}
+{"name":"get_log","description":"Gets the log.","inputSchema":{"type":"object","properties":{"filename":{"type":"string","description":"Where to save it."}}}}
+{"name":"tabs","description":"List, open or delete a tab.","inputSchema":{"type":"object","properties":{"action":{"enum":["list","open","delete"]}}}}
+{"name":"query","description":"Query the database","inputSchema":{"type":"object","properties":{"sql":{"type":"string"}}}}`
+
+func TestInferExplainsHintsAndConditions(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := program(t, explained, "infer", "--explain")
 	if code != exitOK || stderr != "" {
 		t.Fatalf("exit %d, stderr %q; want 0 and nothing", code, stderr)
 	}
-	want := `get_lamp: dangerous
-  readOnlyHint         no     inferred: "delete" in the description (rule: what is done to something)
-  destructiveHint      yes    inferred: "delete" in the description (rule: what is done to something)
-  complexity           simple inferred: at most 100 characters of description
-share_file: dangerous
-  readOnlyHint         no     inferred: "share" leads the name (rule: the name, though weak)
-  destructiveHint      no     inferred: "share" leads the name (rule: the name, though weak)
-  requiresConfirmation yes    inferred: "share" leads the name and gives access away (rule: the name, though weak)
-  complexity           simple inferred: at most 100 characters of description
-xyzzy: unknown
-  readOnlyHint         unset  inferred: the words are not understood (rule: nothing is understood)
-  complexity           simple inferred: at most 100 characters of description
-`
-	if diff := cmp.Diff(want, stdout); diff != "" {
+	const path = "testdata/explain.txt"
+	if *update {
+		if err := os.WriteFile(path, []byte(stdout), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), stdout); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// All forms in which a list of tools is saved give the same answers.
+func TestInferTakesTheAnswerOfToolsList(t *testing.T) {
+	t.Parallel()
+	const a, b = `{"name":"acme_get_page"}`, `{"name":"acme_delete_page","inputSchema":{"type":"object"}}`
+	indented := "{\n  \"name\": \"acme_get_page\"\n}\n{\n  \"name\":\n  \"acme_delete_page\"\n}"
+	for name, in := range map[string]string{
+		"lines":                      a + "\n" + b,
+		"one line":                   a + b,
+		"objects over lines":         indented,
+		"an array":                   "[" + a + ",\n" + b + "]",
+		"a list":                     `{"tools":[` + a + `,` + b + `]}`,
+		"a list with its server":     `{"serverInfo":{"name":"acme","version":"1"},"protocolVersion":"2025-11-25","tools":[` + a + `,` + b + `]}`,
+		"an answer":                  `{"jsonrpc":"2.0","id":1,"result":{"tools":[` + a + `,` + b + `]}}`,
+		"an answer over lines":       "{\n\"jsonrpc\": \"2.0\",\n\"id\": 1,\n\"result\": {\"tools\": [\n" + a + ",\n" + b + "\n]}\n}\n",
+		"pages":                      `{"result":{"tools":[` + a + `],"nextCursor":"2"}}` + "\n" + `{"result":{"tools":[` + b + `]}}`,
+		"pages without a line end":   `{"tools":[` + a + `],"nextCursor":"2"}{"tools":[` + b + `]}`,
+		"a stream of events":         "event: message\nid: 1\ndata: " + `{"jsonrpc":"2.0","id":1,"result":{"tools":[` + a + `,` + b + `]}}` + "\n\n",
+		"with a byte order mark":     "\ufeff" + a + "\r\n" + b + "\r\n",
+		"an empty page among others": a + "\n" + `{"tools":[]}` + "\n" + b,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := program(t, in, "infer")
+			if code != exitOK || stderr != "" {
+				t.Fatalf("exit %d, stderr %q", code, stderr)
+			}
+			var got []string
+			for _, a := range answers(t, stdout) {
+				got = append(got, fmt.Sprint(a["name"], " ", a["safety"]))
+			}
+			if diff := cmp.Diff([]string{"acme_get_page safe", "acme_delete_page dangerous"}, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// The tools of one list belong together over its pages; those of the next list are another server's.
+func TestPagesOfAListBelongTogether(t *testing.T) {
+	t.Parallel()
+	const a, more = `{"tools":[{"name":"a"}]}`, `{"tools":[{"name":"a"}],"nextCursor":"2"}`
+	for name, c := range map[string]struct {
+		in   string
+		want []string
+	}{
+		"two lists":         {a + a, []string{"list 1", "list 2"}},
+		"two pages":         {more + a + a, []string{"list 1", "list 1", "list 2"}},
+		"answers":           {`{"result":` + more + `}` + "\n" + `{"result":` + a + `}`, []string{"list 1", "list 1"}},
+		"single tools":      {`{"name":"a"}` + `{"name":"b"}`, []string{"", ""}},
+		"with their server": {`{"serverInfo":{"name":"x"},` + a[1:], []string{"list 1 x"}},
+	} {
+		pages := newPageReader(strings.NewReader(c.in))
+		var got []string
+		for {
+			p, err := pages.next()
+			if err != nil {
+				break
+			}
+			got = append(got, p.server)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+// Broken values are not looked for to the end of the input again and again.
+func TestInferReadsABrokenInputOnce(t *testing.T) {
+	t.Parallel()
+	const n = 20_000
+	code, stdout, stderr := program(t, strings.Repeat("{\"name\":\n", n)+`{"name":"get_a"}`, "infer")
+	if code != exitFindings || len(answers(t, stdout)) != 1 || strings.Count(stderr, "\n") != n+1 {
+		t.Errorf("exit %d, %d answers, %d lines on stderr", code, len(answers(t, stdout)), strings.Count(stderr, "\n"))
 	}
 }
 

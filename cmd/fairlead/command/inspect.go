@@ -21,6 +21,7 @@ type inspectOptions struct {
 	asJSON   bool
 	baseline string
 	lock     string
+	tools    []string
 }
 
 var formats = []string{"table", "json", "md", "sarif", "html"}
@@ -36,6 +37,9 @@ level (error, warning, note) and a rule, whose id does not change between versio
 
 ` + naming + `
 
+With --tools, take the tools from a file with the answer of tools/list, as fairlead infer
+does, and reach no server.
+
 The exit code is 1 if there are findings at the level of --fail-on or above, 2 after a
 mistake in the command line, and 3 if a server did not answer. Findings in the --baseline,
 an earlier output of inspect --json, are not counted.`,
@@ -44,7 +48,8 @@ an earlier output of inspect --json, are not counted.`,
   fairlead inspect --config .vscode/mcp.json --format sarif > fairlead.sarif
   fairlead inspect --config ~/.cursor/mcp.json --json > baseline.json
   fairlead inspect --config ~/.cursor/mcp.json --baseline baseline.json
-  fairlead inspect --lock fairlead.lock --format html https://example.com/mcp > tools.html`,
+  fairlead inspect --lock fairlead.lock --format html https://example.com/mcp > tools.html
+  fairlead inspect --tools playwright.json --tools github.json`,
 		RunE: o.run,
 	}
 	o.register(cmd)
@@ -54,6 +59,8 @@ an earlier output of inspect --json, are not counted.`,
 	o.failOn.register(cmd, "fail-on", "the lowest `LEVEL` of findings that make the exit code 1")
 	cmd.Flags().StringVar(&o.baseline, "baseline", "", "`FILE` with known findings, an earlier output of inspect --json")
 	cmd.Flags().StringVar(&o.lock, "lock", "", "`FILE` of accepted definitions; what differs is a finding (see fairlead lock)")
+	cmd.Flags().StringArrayVar(&o.tools, "tools", nil, "a `FILE` with the answer of tools/list, in place of a server (repeatable)")
+	must(cmd.MarkFlagFilename("tools", "json", "jsonl"))
 	must(cmd.MarkFlagFilename("baseline", "json"))
 	must(cmd.MarkFlagFilename("lock"))
 	return cmd
@@ -64,7 +71,12 @@ func (o *inspectOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	all, err := o.reachAll(cmd, args, lock)
+	var all *fleet
+	if len(o.tools) > 0 {
+		all, err = o.lists(cmd, o.tools, args, lock)
+	} else {
+		all, err = o.reachAll(cmd, args, lock)
+	}
 	if err != nil {
 		return err
 	}

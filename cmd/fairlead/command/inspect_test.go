@@ -2,6 +2,8 @@ package command
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -104,6 +106,50 @@ func TestInspectTableNamesClassAndReason(t *testing.T) {
 	for _, want := range []string{"delete_account", "dangerous", "ask first · never cache", `"delete" leads the name`, "FINDINGS", "error", "[doubted]"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the table does not say %q:\n%s", want, stdout)
+		}
+	}
+}
+
+func TestInspectOfASavedList(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	save := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	notes := save("notes.json", `{"jsonrpc":"2.0","id":1,"result":{"tools":[
+	  {"name":"delete_note","inputSchema":{"type":"object"}},
+	  {"name":"get_note","inputSchema":{"type":"object","properties":{"filename":{"type":"string","description":"Where to save it."}}}}]}}`)
+	lamps := save("lamps.jsonl", `{"name":"list_lamps","inputSchema":{"type":"object"}}`+"\n")
+	r := inspectJSON(t, exitOK, "--tools", notes, "--tools", lamps)
+	var got []string
+	for _, tool := range r.Tools {
+		got = append(got, tool.Server+"/"+tool.Tool)
+	}
+	if diff := cmp.Diff([]string{"lamps/list_lamps", "notes/delete_note", "notes/get_note"}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	_, table, _ := program(t, "", "inspect", "--tools", notes)
+	for _, want := range []string{"by arguments", "if filename is given"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table lacks %q:\n%s", want, table)
+		}
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"and a server": {[]string{"--tools", notes, "http://127.0.0.1:1"}, "in place of servers"},
+		"no file":      {[]string{"--tools", filepath.Join(dir, "none")}, "no such file"},
+		"no tools":     {[]string{"--tools", save("empty.json", "")}, "there are no tools in it"},
+		"no JSON":      {[]string{"--tools", save("bad.json", "hello")}, "line 1: not a JSON object"},
+		"no name":      {[]string{"--tools", save("a b.json", "{}")}, "cannot be a server's name"},
+	} {
+		if code, _, stderr := program(t, "", append([]string{"inspect"}, c.args...)...); code == exitOK || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit %d, %q does not say %q", name, code, stderr, c.want)
 		}
 	}
 }

@@ -35,9 +35,14 @@ func hints(a annotation.Annotations) string {
 	return strings.Join(words, " ")
 }
 
-// class returns the tool's class, and for a read how long its result stays true.
+// class returns the tool's class, with whether it depends on the arguments or is doubtful; for a read also how long its
+// result stays true.
 func class(t Tool) string {
 	switch {
+	case len(t.Effective.Conditions) > 0:
+		return t.Safety.String() + ", by arguments"
+	case t.Effective.Doubtful():
+		return t.Safety.String() + ", doubtful"
 	case t.Safety != annotation.Safe:
 		return t.Safety.String()
 	case t.Secret:
@@ -46,21 +51,22 @@ func class(t Tool) string {
 	return "safe, " + string(t.Freshness)
 }
 
-// because returns the evidence that decided the class. It may hold what a server wrote.
+// because returns the evidence that decided the class, and the conditions. It may hold what a server wrote.
 func because(t Tool) string {
-	decides := annotation.ReadOnlyHint
+	e, ok := t.Effective.Because()
+	parts := []string{"MCP's default for what nobody said"}
 	switch {
-	case t.Effective.Destructive == annotation.Yes:
-		decides = annotation.DestructiveHint
-	case t.Effective.RequiresConfirmation == annotation.Yes:
-		decides = annotation.RequiresConfirmation
+	case t.Safety == annotation.Unknown && e.Place != "":
+		parts[0] = "nothing known: " + e.Place
 	case t.Safety == annotation.Unknown:
-		return "nothing known"
+		parts[0] = "nothing known"
+	case ok:
+		parts[0] = e.String()
 	}
-	if e, ok := t.Effective.EvidenceOf(decides); ok {
-		return e.String()
+	for i := range t.Effective.Conditions {
+		parts = append(parts, t.Effective.Conditions[i].String())
 	}
-	return "MCP's default for what nobody said"
+	return strings.Join(parts, "; ")
 }
 
 // will returns what the chain does with a tool, on one line.
