@@ -109,11 +109,11 @@ func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if b.timed {
 		ctx, said = new(callstate.Root).Join(ctx, "budget")
 	}
-	waited := said.Record().Waited
+	waited := said.Waited()
 	var end ending
 	defer func() { // a panic on its way out is an end too
 		end.at = b.Ledger.now()
-		end.took = max(0, end.at-began-(said.Record().Waited-waited))
+		end.took = max(0, end.at-began-(said.Waited()-waited))
 		b.settle(taken, end)
 	}()
 	res, err := b.next.CallTool(ctx, call)

@@ -35,7 +35,6 @@ type Store struct {
 	born      time.Time
 	servers   versions.Servers[Name]
 	forgotten atomic.Uint64 // the version when Forget was last called
-	writes    atomic.Uint64
 	late      atomic.Uint64
 	hot       *hot
 	shards    []*shard // each has the results of some keys
@@ -94,7 +93,7 @@ func (s *Store) clock() time.Duration { return time.Since(s.born) }
 
 // Stats returns the counts as of now.
 func (s *Store) Stats() Stats {
-	all := Stats{Writes: s.writes.Load(), Late: s.late.Load()}
+	all := Stats{Writes: s.servers.Writes(), Late: s.late.Load()}
 	for _, one := range s.shards {
 		one.mu.Lock()
 		for _, q := range one.filled {

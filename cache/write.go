@@ -18,7 +18,6 @@ import (
 // ticket for a remote cache.
 func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name) (res *mcp.CallToolResult, since versions.Version, ticket string, err error) {
 	record(ctx, "passed", "it may change the server")
-	c.Store.writes.Add(1)
 	w := c.Store.servers.Begin(call.Tool.Server, names)
 	defer w.End() // also after a panic
 	if c.Remote != nil {

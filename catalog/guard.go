@@ -26,7 +26,7 @@ func newCaller(c *Catalog, sees func(*middleware.Tool) bool, view bool) *caller 
 }
 
 func (v *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return guard.Call(ctx, call, v.lookup)
+	return guard.Call(ctx, &call, v.lookup)
 }
 
 func (*caller) Describe() middleware.Description {

@@ -19,10 +19,12 @@ import (
 // takes the tokens of all its buckets at one instant when it is first and they are there. In this process the one
 // that leaves a line wakes the next; a waiter of a Shared limiter has no such signal and asks again twice a second.
 type limiter struct {
-	o     Options
-	local *Memory                // keeps the quota without Options.Shared
-	bound *bounded.Bound         // of the calls of Options.Shared
-	own   atomic.Pointer[Memory] // this replica's part of the quota during an outage
+	o       Options
+	servers map[string]Bucket      // of [Options.Servers], by server
+	others  Bucket                 // of the other servers; PerSecond 0 for no limit
+	local   *Memory                // keeps the quota without Options.Shared
+	bound   *bounded.Bound         // of the calls of Options.Shared
+	own     atomic.Pointer[Memory] // this replica's part of the quota during an outage
 }
 
 // askAgain is how often a waiter reports to a [Shared] that it is still there.
@@ -58,12 +60,13 @@ func (l *limiter) buckets(tool *middleware.Tool, to []Bucket) ([]Bucket, bool) {
 		}
 		to = append(to, Limit{PerMinute: *hint}.bucket(tool.Server, tool.Name()))
 	}
-	server, ok := l.o.Servers[tool.Server]
+	server, ok := l.servers[tool.Server]
 	if !ok {
-		server = Limit{l.o.PerMinute, l.o.Burst}
+		server = l.others
 	}
-	if server.PerMinute > 0 {
-		to = append(to, server.bucket(tool.Server, ""))
+	if server.PerSecond > 0 {
+		server.Server = tool.Server
+		to = append(to, server)
 	}
 	return to, true
 }

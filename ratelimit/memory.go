@@ -72,8 +72,14 @@ func (m *Memory) enter(ctx context.Context, w Waiter) (wait time.Duration, stand
 func (m *Memory) allow(scope string, buckets []Bucket) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	wait, _ := m.take(scope, buckets, place{seen: m.now()}, 0, 0)
-	return wait == 0
+	now := m.now()
+	if len(buckets) > 1 {
+		wait, _ := m.take(scope, buckets, place{seen: now}, 0, 0)
+		return wait == 0
+	}
+	m.sweep(now)
+	l := m.line(scope, &buckets[0], "", now)
+	return l != nil && len(l.waiters) == 0 && l.AllowN(now, 1)
 }
 
 // take takes one token of each bucket if it is the waiter's turn at all of them, and else returns how long that
@@ -83,15 +89,12 @@ func (m *Memory) take(scope string, buckets []Bucket, w place, longest time.Dura
 	m.sweep(w.seen)
 	var room [2]*line
 	lines := room[:0]
-	for _, b := range buckets {
-		l := m.line(scope, b, w)
+	for i := range buckets {
+		l := m.line(scope, &buckets[i], w.id, w.seen)
 		if l == nil {
 			return noRoom, false
 		}
 		lines = append(lines, l)
-	}
-	if len(lines) == 1 && len(lines[0].waiters) == 0 && lines[0].AllowN(w.seen, 1) { // as most calls
-		return 0, false
 	}
 	ahead, turns, full := 0, 0, false
 	newcomer := lines[0].index(w.id) < 0
@@ -141,8 +144,9 @@ func (m *Memory) leave(w Waiter) {
 	}
 }
 
-// line returns the line of a bucket, nil if there is no room for it. A changed limit holds from the next call on.
-func (m *Memory) line(scope string, b Bucket, w place) *line {
+// line returns the line of a bucket, nil if there is no room for it. A changed limit holds from the next call on that
+// is not in line already, as the one with the id may be.
+func (m *Memory) line(scope string, b *Bucket, id string, now time.Time) *line {
 	k := b.key(scope)
 	l := m.last
 	if l == nil || l.key != k {
@@ -158,10 +162,10 @@ func (m *Memory) line(scope string, b Bucket, w place) *line {
 			l.AllowN(m.since, b.Burst)
 		}
 		m.lines[k] = l
-	case (l.perSecond != b.PerSecond || l.burst != b.Burst) && l.index(w.id) < 0:
+	case (l.perSecond != b.PerSecond || l.burst != b.Burst) && l.index(id) < 0:
 		l.perSecond, l.burst = b.PerSecond, b.Burst
-		l.SetLimitAt(w.seen, rate.Limit(b.PerSecond))
-		l.SetBurstAt(w.seen, b.Burst)
+		l.SetLimitAt(now, rate.Limit(b.PerSecond))
+		l.SetBurstAt(now, b.Burst)
 		l.wakeFirst()
 	}
 	m.last = l

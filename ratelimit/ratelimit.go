@@ -17,7 +17,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"sync/atomic"
 	"time"
 
@@ -74,11 +73,14 @@ func New(opts Options) middleware.Middleware { return newLimiter(opts).middlewar
 
 func newLimiter(opts Options) *limiter {
 	check(opts)
-	opts.Servers = maps.Clone(opts.Servers)
+	servers := make(map[string]Bucket, len(opts.Servers))
+	for server, limit := range opts.Servers {
+		servers[server] = limit.bucket(server, "")
+	}
 	opts.MaxWait, opts.MaxWaiters = cmp.Or(opts.MaxWait, time.Minute), cmp.Or(opts.MaxWaiters, 1000)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	bound := &bounded.Bound{Limit: sharedLimit, Name: "ratelimit: Options.Shared", Logger: opts.Logger, Late: new(atomic.Uint64)}
-	return &limiter{o: opts, local: NewMemory(), bound: bound}
+	return &limiter{o: opts, servers: servers, others: Limit{opts.PerMinute, opts.Burst}.bucket("", ""), local: NewMemory(), bound: bound}
 }
 
 func (l *limiter) middleware(next middleware.ToolCaller) middleware.ToolCaller {

@@ -97,6 +97,12 @@ func (s *State) Record() (r Record) {
 	return r
 }
 
+// Waited returns how long the call has waited for people so far, without a copy of the record.
+func (s *State) Waited() (d time.Duration) {
+	s.Write(func(r *Record) { d = r.Waited })
+	return d
+}
+
 // Tool returns the tool as it was classified furthest in, and tool if nothing did.
 func (s *State) Tool(tool *middleware.Tool) *middleware.Tool {
 	s.Write(func(r *Record) {

@@ -113,22 +113,33 @@ func (e *NoResultError) Error() string {
 
 // Call calls next. It returns a panic as a [*middleware.PanicError], and neither or both of result and error as an error.
 // The outcome of an unsafe call that panicked is unknown, by the class that the call has in its record.
-func Call(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (res *mcp.CallToolResult, err error) {
+func Call(ctx context.Context, next middleware.ToolCaller, call middleware.Call) (*mcp.CallToolResult, error) {
+	return recovered(ctx, next, &call)
+}
+
+func recovered(ctx context.Context, next middleware.ToolCaller, call *middleware.Call) (res *mcp.CallToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			call.Tool = callstate.Of(ctx).Tool(call.Tool)
-			res, err = nil, middleware.OutcomeUnknown(call, &middleware.PanicError{Tool: call.Tool, Value: v, Stack: debug.Stack()})
+			tool := callstate.Of(ctx).Tool(call.Tool)
+			res, err = nil, outcomeUnknown(call, tool, &middleware.PanicError{Tool: tool, Value: v, Stack: debug.Stack()})
 		}
 	}()
-	res, err = next.CallTool(ctx, call)
+	res, err = next.CallTool(ctx, *call)
 	switch {
 	case err != nil:
 		return nil, err
 	case res == nil:
-		call.Tool = callstate.Of(ctx).Tool(call.Tool)
-		return nil, middleware.OutcomeUnknown(call, &NoResultError{Tool: call.Tool})
+		tool := callstate.Of(ctx).Tool(call.Tool)
+		return nil, outcomeUnknown(call, tool, &NoResultError{Tool: tool})
 	}
 	return res, nil
+}
+
+// outcomeUnknown is that of package middleware, for a call of the tool as it was classified.
+func outcomeUnknown(call *middleware.Call, tool *middleware.Tool, err error) error {
+	its := *call
+	its.Tool = tool
+	return middleware.OutcomeUnknown(its, err)
 }
 
 // Recover returns a ToolCaller that is [Call].
@@ -141,7 +152,7 @@ func (r *recoverer) Describe() middleware.Description {
 }
 
 func (r *recoverer) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return Call(ctx, r.next, call)
+	return recovered(ctx, r.next, &call)
 }
 
 // RoundUp rounds a wait up to a multiple of the unit, so that a wait of the time in an error is long enough.

@@ -80,39 +80,40 @@ func (*guard) Describe() middleware.Description {
 }
 
 func (g *guard) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return Call(ctx, call, g.lookup)
+	return Call(ctx, &call, g.lookup)
 }
 
-// Call is what a guard does with a call, for an executor that is its own guard.
-func Call(ctx context.Context, call middleware.Call, lookup Lookup) (*mcp.CallToolResult, error) {
+// Call is what a guard does with a call, for an executor that is its own guard. It sets the tool of the call to the one
+// that counts.
+func Call(ctx context.Context, call *middleware.Call, lookup Lookup) (*mcp.CallToolResult, error) {
 	if ctx.Err() != nil {
 		return nil, fault.GivenUp(ctx)
 	}
 	if call.Tool == nil || call.Tool.Definition == nil {
 		return nil, &RefusedError{Reason: "the call names no tool; set Call.Tool, for example from Catalog.Lookup"}
 	}
-	target, err := lookup(ctx, call)
+	target, err := lookup(ctx, *call)
 	if err != nil {
 		return nil, err
 	}
-	tool := callstate.Judged(ctx, &call, target.Tool)
+	tool := callstate.Judged(ctx, call, target.Tool)
 	call.Tool = tool
-	if tool.Annotations.AuditRequired == annotation.Yes && !callstate.Marked(ctx, &call) {
+	if tool.Annotations.AuditRequired == annotation.Yes && !callstate.Marked(ctx, call) {
 		return nil, &RefusedError{Tool: tool, Reason: "its calls must be recorded before they are made, and nothing has recorded this one; put audit into the chain", Err: errUnrecorded}
 	}
 	if !tool.Safety().MustConfirm() {
-		if callstate.Find(ctx, &call) != nil { // a person approved it all the same: this definition
-			if target, err = settled(ctx, call, target, lookup); err != nil {
+		if callstate.Find(ctx, call) != nil { // a person approved it all the same: this definition
+			if target, err = settled(ctx, *call, target, lookup); err != nil {
 				return nil, err
 			}
 		}
-		res, err := target.execute(callstate.Leave(ctx), call)
+		res, err := target.execute(callstate.Leave(ctx), *call)
 		if err != nil {
-			err = middleware.OutcomeUnknown(call, cause.Of(ctx, err))
+			err = middleware.OutcomeUnknown(*call, cause.Of(ctx, err))
 		}
 		return res, err
 	}
-	return approved(ctx, call, target, lookup)
+	return approved(ctx, *call, target, lookup)
 }
 
 // approved makes a call that a person has to approve, if one has.

@@ -22,20 +22,41 @@ const maxServers = 1024
 // everything that the server holds. The zero value is ready. It is safe for concurrent use. While no write begins
 // or is in flight, reads take no lock.
 type Servers[N comparable] struct {
-	begun    atomic.Uint64 // writes, and what counts as one
-	inFlight atomic.Int64  // counted before the write is
+	begun atomic.Uint64 // writes, and what counts as one
+	ended atomic.Uint64 // of those
 
 	mu      sync.Mutex // guards what follows
 	byName  map[string]*server[N]
 	latest  *server[N] // whose record was looked for last, as it mostly is again; nil for none
 	dropped Version    // what was requested earlier from a server that is not recorded is stale
+	writes  uint64     // without what only counts as one
 }
 
 // Now returns the version as of now.
 func (s *Servers[N]) Now() Version { return Version(s.begun.Load() + 1) }
 
 // Raise makes the version a new one, as a write does, and returns it. Nothing becomes stale.
-func (s *Servers[N]) Raise() Version { return Version(s.begun.Add(1) + 1) }
+func (s *Servers[N]) Raise() Version {
+	now := s.begin()
+	s.ended.Add(1)
+	return now
+}
+
+func (s *Servers[N]) begin() Version { return Version(s.begun.Add(1) + 1) }
+
+// idle reports whether no write is in flight. All that had begun when ended was read have ended if as many have begun
+// even now.
+func (s *Servers[N]) idle() bool {
+	ended := s.ended.Load()
+	return ended == s.begun.Load()
+}
+
+// Writes returns how many writes have begun.
+func (s *Servers[N]) Writes() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writes
+}
 
 // Request returns the version of a read that is requested now. It is 0, older than every write, while a write
 // to the same things is in flight, so that the result is neither cached nor shared.
@@ -49,7 +70,7 @@ func (s *Servers[N]) Request(server string, names []N) Version {
 
 // Busy reports whether a write in flight may change what the names stand for.
 func (s *Servers[N]) Busy(server string, names []N) bool {
-	if s.inFlight.Load() == 0 {
+	if s.idle() {
 		return false
 	}
 	s.mu.Lock()
@@ -88,10 +109,11 @@ func (s *Servers[N]) Begin(server string, names []N) Write[N] {
 	defer s.mu.Unlock()
 	on := s.of(server)
 	others := on.busy(names)
-	s.inFlight.Add(1)
-	now := s.mark(on, names)
+	now := s.begin()
+	on.mark(names, now)
+	s.writes++
 	if len(names) == 0 {
-		on.inFlight.Add(1)
+		on.begun++
 	}
 	for _, name := range names {
 		on.named[name]++
@@ -104,9 +126,9 @@ func (s *Servers[N]) Begin(server string, names []N) Write[N] {
 
 // End records that the write has returned. Without names it takes no lock: the record of a server with a write in
 // flight is not dropped, and a reader that still sees the write counted takes it for one that has not returned.
-func (w Write[N]) End() {
+func (w *Write[N]) End() {
 	if len(w.names) == 0 {
-		w.on.inFlight.Add(-1)
+		w.on.ended.Add(1)
 	} else {
 		w.servers.mu.Lock()
 		defer w.servers.mu.Unlock()
@@ -116,31 +138,14 @@ func (w Write[N]) End() {
 			delete(w.on.named, name)
 		}
 	}
-	w.servers.inFlight.Add(-1)
+	w.servers.ended.Add(1)
 }
 
 // Mark records that what the names stand for may have changed now.
 func (s *Servers[N]) Mark(server string, names []N) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mark(s.of(server), names)
-}
-
-func (s *Servers[N]) mark(on *server[N], names []N) (now Version) {
-	now = s.Raise()
-	on.last = now
-	if len(names) == 0 {
-		on.whole = now // every other write is older
-		clear(on.written)
-	}
-	for _, name := range names {
-		if len(on.written) >= maxEntities {
-			clear(on.written)
-			on.others = now
-		}
-		on.written[name] = now
-	}
-	return now
+	s.of(server).mark(names, s.Raise())
 }
 
 // of returns the record of a server. The caller holds the lock.
@@ -176,16 +181,35 @@ func (s *Servers[N]) drop() {
 
 // A server is the record of the writes to one.
 type server[N comparable] struct {
-	name     string
-	whole    Version       // the last write without names
-	last     Version       // the last write of any kind
-	others   Version       // no entity outside of written was written after this
-	written  map[N]Version // the last write to each entity
-	inFlight atomic.Int64  // writes without names that are in flight; becomes less without the lock
-	named    map[N]int     // what the other writes in flight name
+	name    string
+	whole   Version       // the last write without names
+	last    Version       // the last write of any kind
+	others  Version       // no entity outside of written was written after this
+	written map[N]Version // the last write to each entity
+	begun   uint64        // writes without names
+	ended   atomic.Uint64 // of those; counted without the lock
+	named   map[N]int     // what the other writes in flight name
 }
 
 // changed reports whether something that the names stand for was written later.
+// mark records a write to the names.
+func (s *server[N]) mark(names []N, now Version) {
+	s.last = now
+	if len(names) == 0 {
+		s.whole = now // every other write is older
+		if len(s.written) > 0 {
+			clear(s.written)
+		}
+	}
+	for _, name := range names {
+		if len(s.written) >= maxEntities {
+			clear(s.written)
+			s.others = now
+		}
+		s.written[name] = now
+	}
+}
+
 func (s *server[N]) changed(names []N, since Version) bool {
 	if len(names) == 0 {
 		return s.last > since
@@ -204,7 +228,7 @@ func (s *server[N]) changed(names []N, since Version) bool {
 
 // busy reports whether a write in flight may change what the names stand for.
 func (s *server[N]) busy(names []N) bool {
-	if s.inFlight.Load() > 0 {
+	if s.begun > s.ended.Load() {
 		return true
 	}
 	if len(names) == 0 {
