@@ -2,6 +2,7 @@ package infer
 
 import (
 	_ "embed" // for the word list
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -166,26 +167,20 @@ func scriptOf(sentence string) string {
 	return "zh"
 }
 
+var brackets = map[rune]string{'[': "]", '【': "】", '(': ")", '（': "）"}
+
 // untagged strips what stands before the first sentence: a tag in brackets, a symbol.
 func untagged(s string) string {
 	for {
 		s = strings.TrimLeftFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !strings.ContainsRune("[【(（", r) })
-		closing := ""
-		switch {
-		case strings.HasPrefix(s, "["):
-			closing = "]"
-		case strings.HasPrefix(s, "【"):
-			closing = "】"
-		case strings.HasPrefix(s, "("):
-			closing = ")"
-		case strings.HasPrefix(s, "（"):
-			closing = "）"
-		default:
+		opening, size := utf8.DecodeRuneInString(s)
+		closing, bracket := brackets[opening]
+		if !bracket {
 			return s
 		}
 		_, rest, ok := strings.Cut(s, closing)
 		if !ok || len(s)-len(rest) > 80 {
-			return s[1:]
+			return s[size:]
 		}
 		s = rest
 	}
@@ -338,14 +333,7 @@ func (l *language) words(words []string) translation {
 	return t
 }
 
-func (l *language) isJoin(w string) bool {
-	for _, join := range l.joins {
-		if w == join {
-			return true
-		}
-	}
-	return false
-}
+func (l *language) isJoin(w string) bool { return slices.Contains(l.joins, w) }
 
 // maxRest is how much of what follows the first sentence is read, in bytes.
 const maxRest = 16 << 10

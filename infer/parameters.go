@@ -192,7 +192,7 @@ func (c *parameters) walk(p *schema.Parameter, path []string, depth int, operati
 		return
 	}
 	for _, m := range p.Members {
-		at := append(path, m.Name)
+		at := append(slices.Clip(path), m.Name) // a copy: siblings keep theirs
 		ws := cut(m.Name)
 		if len(ws) > 0 {
 			c.parameter(m, ws, at, operations && (m.Name == "type" || m.Name == "kind" || m.Name == "name"))
@@ -200,7 +200,7 @@ func (c *parameters) walk(p *schema.Parameter, path []string, depth int, operati
 		c.walk(m, at, depth+1, len(ws) > 0 && ws[len(ws)-1].may(chooser))
 	}
 	if p.Elements != nil {
-		c.walk(p.Elements, append(path, every), depth+1, operations)
+		c.walk(p.Elements, append(slices.Clip(path), every), depth+1, operations)
 	}
 }
 

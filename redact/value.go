@@ -180,7 +180,7 @@ type quote struct {
 	slashes int
 }
 
-// quoteAt returns the quote at a place, behind its backslashes; is is false for none.
+// quoteAt returns the quote at a place, behind its backslashes. It is the zero quote if there is none.
 func quoteAt(s string, at int) quote {
 	run := runOf(s, at)
 	if at += run; at < len(s) && (s[at] == '"' || s[at] == '\'' || s[at] == '`') {

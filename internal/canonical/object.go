@@ -56,7 +56,8 @@ func (s *scanner) order(members []member) error {
 // copyInOrder copies the run up to the members, which begin at first, and then the members in their order. The
 // closing brace begins the next run.
 func (s *scanner) copyInOrder(members []member, first int) {
-	dst := append(s.dst, s.src[s.run:first]...)
+	dst := s.dst
+	dst = append(dst, s.src[s.run:first]...)
 	for i := range members {
 		if i > 0 {
 			dst = append(dst, ',')
