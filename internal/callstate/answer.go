@@ -23,7 +23,7 @@ type answer struct {
 
 // WithAnswer returns a context that carries which class the call has with exactly its arguments, from a source
 // that may lower it: the host's own rules, and a server that the host trusts. The call's tool is the static
-// one, changed by over. Further in, an answer to the same call can only be raised.
+// one, changed by over. Further in, an answer to the same call can only be raised: it is laid over the first.
 func WithAnswer(ctx context.Context, call *middleware.Call, static *middleware.Tool, over Over) context.Context {
 	a := &answer{binding: Bind(Of(ctx), call), static: static, found: call.Tool.Annotations, over: over}
 	if have := answerTo(ctx, call); have != nil {
@@ -31,6 +31,7 @@ func WithAnswer(ctx context.Context, call *middleware.Call, static *middleware.T
 			return ctx
 		}
 		a.static = have.static
+		a.over = func(accepted annotation.Annotations) annotation.Annotations { return over(have.over(accepted)) }
 	}
 	return Keep(ctx, a)
 }

@@ -215,6 +215,8 @@ func (w *scenario) question(request hitl.Request) (*record, manner, time.Duratio
 		w.badf("I1", r, "a person was shown %s and not %s", request.Arguments, shown)
 	case r.narrow && r.server == trusty:
 		w.badf("I22", r, "a person was asked about a tool that its caller may not see")
+	case r.tool.byMode && r.rogue == honest && r.law == reads && w.lawOf(r, r.server, r.revision, shown) == reads:
+		w.badf("I33", r, "a person was asked about %s, which reads: %s", shown, request.Tool.Safety())
 	}
 	if r.smears {
 		smear(r.sent)

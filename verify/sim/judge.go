@@ -70,6 +70,9 @@ func (w *scenario) lawOf(r *record, server string, revision int, text string) la
 // judgedLaw is lawOf without the sources of the arguments.
 func (w *scenario) judgedLaw(r *record, server string, revision int, text string) law {
 	static, m := w.policy.law(server, r.tool, revision), modeOf(text)
+	if m == "read" && server == r.server && w.policy.conditional(server, r.tool, revision) {
+		return reads
+	}
 	if !w.settings.judged || m == "" || server != r.server { // a call that goes elsewhere is not judged
 		return static
 	}

@@ -21,9 +21,10 @@ const (
 
 type toolSpec struct {
 	name   string
-	byName law // from the words of the name
-	honest law // as an honest server declares it
-	lie    law // as a lying one does
+	byName law  // from the words of the name
+	honest law  // as an honest server declares it
+	lie    law  // as a lying one does
+	byMode bool // the schema says that the mode decides: "read" reads
 }
 
 var toolSpecs = []*toolSpec{
@@ -32,7 +33,11 @@ var toolSpecs = []*toolSpec{
 	{name: "create_note", byName: writes, honest: writes, lie: repeats},
 	{name: "delete_note", byName: asks, honest: asks, lie: reads},
 	{name: "frobnicate", byName: asks, honest: reads, lie: reads},
+	{name: "manage_note", byName: asks, honest: asks, lie: asks, byMode: true},
 }
+
+// unconditional are how many of toolSpecs, from the first, do not depend on the mode by their schema.
+const unconditional = 5
 
 // The servers. The first two differ in their id alone; and with the scopes "to" and "tow" their ids
 // make one text if lengths are left out of a key.
@@ -88,7 +93,7 @@ func (p *policy) law(server string, t *toolSpec, revision int) law {
 	if l, ok := p.word[at]; ok {
 		return l
 	}
-	if p.rule && server == liar && t.name != "delete_note" {
+	if p.rule && server == liar && t.name != "delete_note" && !t.byMode {
 		return repeats // a rule lowers any tool without a dangerous name
 	}
 	said := t.declared(server, revision)
@@ -104,6 +109,13 @@ func (p *policy) law(server string, t *toolSpec, revision int) law {
 	return said
 }
 
+// conditional reports whether the mode among the arguments decides: the tool's schema says so, and neither the host nor a
+// trusted server says of each call what it is.
+func (p *policy) conditional(server string, t *toolSpec, revision int) bool {
+	_, said := p.word[place{server, t.name}]
+	return t.byMode && !said && !(p.rule && server == liar) && p.law(server, t, revision) == asks
+}
+
 // definitions returns the tools of a server, each in its revision.
 func definitions(server string, revision func(*toolSpec) int) []*mcp.Tool {
 	all := []*mcp.Tool{} // which is a list even if it is empty
@@ -117,10 +129,14 @@ func definitions(server string, revision func(*toolSpec) int) []*mcp.Tool {
 
 func (t *toolSpec) definition(server string, revision int) *mcp.Tool {
 	said := t.declared(server, revision)
+	schema := map[string]any{"type": "object"}
+	if t.byMode {
+		schema["properties"] = map[string]any{"mode": map[string]any{"type": "string", "enum": []string{"read", "purge"}}}
+	}
 	return &mcp.Tool{
 		Name:        t.name,
 		Description: fmt.Sprintf("Notes, revision %d.", revision),
-		InputSchema: map[string]any{"type": "object"},
+		InputSchema: schema,
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: said == reads, DestructiveHint: new(said == asks), IdempotentHint: said <= repeats},
 	}
 }

@@ -22,7 +22,10 @@ var arguments = [][]string{
 	{`{"id":"x","to":"` + stranger + `"}`}, // only where arguments are traced
 }
 
-const ordinary = 7 // the first of arguments, which any scenario uses
+const (
+	ordinary = 7 // the first of arguments, which any scenario uses
+	moded    = 6 // the last of those: two with a mode, and before them one without
+)
 
 // Arguments that have no row.
 const (
@@ -74,6 +77,7 @@ const (
 	forResolver
 	forEdges
 	forFlow
+	forConditions
 )
 
 // span draws a duration with a part of nanoseconds, so that no two events share an instant.
@@ -118,7 +122,12 @@ func (w *scenario) plan() []*record {
 	kind := shape(max(0, r.IntN(14)-9)) // mixed, most of the time
 	calls := make([]*record, 0, 48)
 	for range 10 + r.IntN(22) {
-		calls = append(calls, w.draw(r, len(calls), mixed))
+		c := w.draw(r, len(calls), mixed)
+		if dice := w.dice(forConditions, uint64(c.n), 0); dice.IntN(8) == 0 && !c.bad {
+			c.tool = toolSpecs[unconditional]
+			c.says(dice, moded-dice.IntN(3))
+		}
+		calls = append(calls, c)
 	}
 	if w.settings.doubted && r.IntN(3) == 0 {
 		kind = insistent
@@ -221,7 +230,7 @@ func (w *scenario) startChanges(group *sync.WaitGroup) {
 		})
 	}
 	for range r.IntN(4) {
-		server, tool := servers[r.IntN(len(servers))], toolSpecs[r.IntN(len(toolSpecs))]
+		server, tool := servers[r.IntN(len(servers))], toolSpecs[r.IntN(unconditional)]
 		revision := r.IntN(lastRevision + 1)
 		at := span(r, 0, 50*time.Second)
 		start(at, "rug pull of "+server+"/"+tool.name, func() { w.revise(server, tool.name, revision) })
