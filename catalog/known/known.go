@@ -51,7 +51,7 @@ type entry struct {
 // one server.
 type file struct {
 	Version int             `json:"version"` // 1, as that of a lock file
-	From    string          `json:"from"`    // the package and the version that the definitions are of
+	From    string          `json:"from"`    // the package, and its version or the one that the server reports
 	Tools   map[string]tool `json:"tools"`   // by "server/tool"; the server's name is that of the file
 }
 
