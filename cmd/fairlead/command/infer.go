@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
@@ -139,25 +140,27 @@ func answer(out io.Writer, tools []listedTool) error {
 
 // explain writes the class of each tool, and a line for each hint and each condition.
 func explain(out io.Writer, tools []listedTool) error {
+	var text strings.Builder
 	for i, a := range inferByServer(tools) {
 		doubt := ""
 		if a.Doubtful() {
 			doubt = ", doubtful"
 		}
-		fmt.Fprintf(out, "%s: %s%s\n", safetext.Line(tools[i].definition.Name), a.Safety(), doubt)
+		fmt.Fprintf(&text, "%s: %s%s\n", safetext.Line(tools[i].definition.Name), a.Safety(), doubt)
 		for _, e := range a.Evidence {
 			if e.Field != annotation.Conditions {
-				fmt.Fprintf(out, "  %-20s %-8s %s%s\n", e.Field, e.Value, safetext.Line(e.String()), ruleOf(e))
+				fmt.Fprintf(&text, "  %-20s %-8s %s%s\n", e.Field, e.Value, safetext.Line(e.String()), ruleOf(e))
 			}
 		}
 		for _, line := range conditions(a) {
-			fmt.Fprintf(out, "  %-20s %s\n", "condition", safetext.Line(line))
+			fmt.Fprintf(&text, "  %-20s %s\n", "condition", safetext.Line(line))
 		}
 		if a.Freshness == "" && (a.Safety() == annotation.Safe || len(a.Conditions) > 0) {
-			fmt.Fprintf(out, "  %-20s %-8s %s\n", annotation.FreshnessHint, annotation.Volatile, "no word is understood to say that a result lasts")
+			fmt.Fprintf(&text, "  %-20s %-8s %s\n", annotation.FreshnessHint, annotation.Volatile, "no word is understood to say that a result lasts")
 		}
 	}
-	return nil // a buffer keeps the first error for its flush
+	_, err := io.WriteString(out, text.String())
+	return err
 }
 
 // conditions returns the conditions in words, each with the evidence for it.

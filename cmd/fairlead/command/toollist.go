@@ -169,12 +169,16 @@ func (r *pageReader) parse(text []byte) (toolPage, error) {
 		return toolPage{server: r.list("", false), tools: all}, nil
 	}
 	var frame struct {
-		Name       any
-		Tools      json.RawMessage
-		Result     json.RawMessage
-		Error      *struct{ Message string }
-		ServerInfo struct{ Name string }
-		NextCursor string
+		Name   any             `json:"name"`
+		Tools  json.RawMessage `json:"tools"`
+		Result json.RawMessage `json:"result"`
+		Error  *struct {
+			Message string `json:"message"`
+		} `json:"error"`
+		ServerInfo struct {
+			Name string `json:"name"`
+		} `json:"serverInfo"`
+		NextCursor string `json:"nextCursor"`
 	}
 	if json.Unmarshal(text, &frame) != nil { // a tool may have such members of other types
 		return toolPage{tools: []json.RawMessage{text}}, nil
