@@ -12,11 +12,11 @@ import (
 
 // conditioned are definitions with the conditions that they lead to: "name | description | schema | class | conditions".
 const conditioned = `
-	get_lamps | Gets the lamps | {"properties":{"filename":{"type":"string","description":"File name to save the lamps to"}}} | moderate | dangerous if filename is given (writes a file), otherwise safe
-	get_lamps | Gets the lamps | {"properties":{"save_to":{"type":"string"}}} | moderate | dangerous if save_to is given (writes a file), otherwise safe
+	get_lamps | Gets the lamps | {"properties":{"filename":{"type":"string","description":"File name to save the lamps to"}}} | dangerous | dangerous if filename is given (writes a file), otherwise safe
+	get_lamps | Gets the lamps | {"properties":{"save_to":{"type":"string"}}} | dangerous | dangerous if save_to is given (writes a file), otherwise safe
 	get_lamps | Gets the lamps | {"properties":{"output_dir":{"type":"string"}}} | moderate | moderate if output_dir is given (writes a file), otherwise safe
 	get_lamps | Gets the lamps | {"properties":{"filename":{"type":"string","description":"File to read"}}} | safe |
-	get_lamps | Gets the lamps | {"properties":{"webhook_url":{"type":"string"}}} | moderate | dangerous if webhook_url is given (sends to an address), otherwise safe
+	get_lamps | Gets the lamps | {"properties":{"webhook_url":{"type":"string"}}} | dangerous | dangerous if webhook_url is given (sends to an address), otherwise safe
 	ask_people | Asks people | {"properties":{"budget_usd":{"type":"number","description":"Payment in USD"}}} | dangerous | dangerous if budget_usd is given (spends money), otherwise safe
 	lamps | Lamp tool | {"properties":{"action":{"enum":["list","dim","delete"]}}} | dangerous | by action (chooses the deed): "list" safe; "dim" moderate; "delete" dangerous, otherwise dangerous
 	lamps | Lamp tool | {"properties":{"action":{"anyOf":[{"const":"list"},{"const":"delete"}]}}} | dangerous | by action (chooses the deed): "list" safe; "delete" dangerous, otherwise dangerous
@@ -113,6 +113,26 @@ func TestConditionsOfSharedTools(t *testing.T) {
 			if got := a.Decide(nil, nil).Class; got > mildest(a) {
 				t.Errorf("%s %s: without arguments it is %v", server, tools[i].Name, got)
 			}
+		}
+	}
+}
+
+// The hints are those of the worst call, also for a reader that ignores conditions: what Validate requires.
+func TestHintsAreThoseOfTheWorstCall(t *testing.T) {
+	t.Parallel()
+	for line := range strings.Lines(conditioned) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 5 {
+			continue
+		}
+		a := infer.Tool(&mcp.Tool{Name: strings.TrimSpace(cells[0]), Description: cells[1], InputSchema: json.RawMessage(cells[2])})
+		for i := range a.Conditions {
+			if worst := a.Conditions[i].Worst(); worst < a.Safety() {
+				t.Errorf("%s: %v leads to %v, and the hints to %v", line, a.Conditions[i], worst, a.Safety())
+			}
+		}
+		if err := a.Validate(); err != nil {
+			t.Errorf("%s: %v", line, err)
 		}
 	}
 }

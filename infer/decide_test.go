@@ -44,7 +44,7 @@ var decided = map[string]string{
 		lamps | Lamp commands | {"properties":{"command":{"type":"string"},"parameters":{"type":"object"}}} | dangerous
 		perform_action | Perform an action on a lamp | {"properties":{"action_id":{"type":"string"}}} | dangerous`,
 	"an address that the outcome goes to": `
-		get_lamp | Gets a lamp | {"properties":{"webhook_url":{"type":"string"}}} | moderate`,
+		get_lamp | Gets a lamp | {"properties":{"webhook_url":{"type":"string"}}} | dangerous`,
 	"money that is spent": `
 		ask_lamp | Asks a person for a lamp | {"properties":{"budget_usd":{"type":"number","description":"Payment in USD"}}} | dangerous`,
 	"a switch that does more": `
@@ -128,7 +128,7 @@ var decided = map[string]string{
 		get_lamp | Gets a lamp | {"properties":{"x":{"type":"boolean","description":"Sends mail to the owner"}}} | dangerous
 		get_lamp | Gets a lamp | {"properties":{"code":{"type":"string","description":"Code that is executed"}}} | dangerous`,
 	"a parameter of a write": `
-		get_lamp | Gets a lamp | {"properties":{"output_path":{"type":"string"}}} | moderate`,
+		get_lamp | Gets a lamp | {"properties":{"output_path":{"type":"string"}}} | dangerous`,
 	"people who are written to": `
 		create_lamp | Create a lamp | {"properties":{"attendees":{"type":"array"}}} | dangerous
 		update_lamp | Update a lamp | {"properties":{"recipient_email":{"type":"string"}}} | dangerous`,

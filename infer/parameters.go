@@ -391,7 +391,7 @@ func (c *parameters) sends(p parameter, ws []word) bool {
 		return false // webhook_id: one that is there
 	}
 	p.strict = true
-	return c.add(p, sendsAway, adds, &ws[i])
+	return c.add(p, sendsAway, leaves, &ws[i])
 }
 
 // sum reports whether a name of funds is that of an amount: budget, tip_amount, budget_usd.
@@ -429,7 +429,11 @@ func (c *parameters) writes(p parameter, ws []word) bool {
 		return false
 	}
 	p.strict = !slices.ContainsFunc(ws, func(w word) bool { return w.base == "folder" || w.base == "dir" || w.base == "directory" })
-	return c.add(p, writesFile, adds, first)
+	effect := adds
+	if p.strict {
+		effect = takes // the file may be one that is there
+	}
+	return c.add(p, writesFile, effect, first)
 }
 
 // keeps reports whether a description states that the outcome is saved in what the parameter names.

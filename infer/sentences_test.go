@@ -106,9 +106,9 @@ func TestOutlets(t *testing.T) {
 		schema            any
 		want              string
 	}{
-		{"render_lamp", "", stringParameter("output_path"), "moderate"},
+		{"render_lamp", "", stringParameter("output_path"), "dangerous"},
 		{"get_lamp", "", stringParameter("outputDir"), "moderate"},
-		{"get_lamp", "", stringParameter("saveToFile"), "moderate"},
+		{"get_lamp", "", stringParameter("saveToFile"), "dangerous"},
 		{"get_lamp", "", boolParameter("save_copy"), "moderate"},
 		{"get_lamp", "", stringParameter("path"), "safe"},
 		{"get_lamp", "", stringParameter("output"), "safe"},

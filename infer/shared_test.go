@@ -162,8 +162,10 @@ func measure(t *testing.T, set string, tools []labelled) (f figures) {
 	t.Helper()
 	for i, a := range inferAll(tools) {
 		l, got := &tools[i], a.Safety()
-		fine := l.fine(got)
-		asks := got.MustConfirm() && !slices.Contains(l.also, annotation.Dangerous)
+		// A label is that of the usual call: without an output file that one may name, say.
+		usual := a.Decide(nil, nil).Class
+		fine := l.fine(got) || l.fine(usual)
+		asks := usual.MustConfirm() && !slices.Contains(l.also, annotation.Dangerous)
 		f.accurate.add(fine)
 		kind := ""
 		switch l.class {
