@@ -8,19 +8,8 @@ import (
 
 // alike refuses two members whose names differ only in case, since a server that ignores case takes them for one.
 // Members of the same name are another fault, and pass here.
-func (s *scanner) alike(text []byte, members []member) error {
-	var all letters
-	for i := range members {
-		m := &members[i]
-		all.add(m.prefix)
-		if m.nameEnd-m.start > 9 {
-			all.addText(text[m.start+9 : m.nameEnd])
-		}
-	}
-	switch {
-	case all.upper|all.other == 0: // one of two names that differ only in case has such a letter
-		return nil
-	case all.other == 0 && len(members) <= few:
+func (s *scanner) alike(text []byte, members []member, ascii bool) error {
+	if ascii && len(members) <= few {
 		return s.alikeOfFew(text, members)
 	}
 	folded := make(map[string][]byte, len(members))
@@ -80,6 +69,9 @@ func (l *letters) add(word uint64) {
 	l.upper |= fromA &^ pastZ & tops
 	l.other |= word & tops
 }
+
+// cased reports whether there is a letter that one of two names that differ only in case has.
+func (l *letters) cased() bool { return l.upper|l.other != 0 }
 
 func (l *letters) addText(text []byte) {
 	for ; len(text) >= 8; text = text[8:] {

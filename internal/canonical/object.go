@@ -24,14 +24,19 @@ func (s *scanner) order(members []member) error {
 		text, shift = s.dst, 0
 	}
 	sorted := true
+	var used letters
 	for i := range members {
 		m := &members[i]
 		m.start, m.nameEnd, m.end = m.start+shift, m.nameEnd+shift, m.end+shift
 		m.prefix = prefixOf(text, m.start+1, m.nameEnd)
 		sorted = sorted && (i == 0 || before(text, &members[i-1], m))
+		used.add(m.prefix)
+		if m.nameEnd-m.start > 9 {
+			used.addText(text[m.start+9 : m.nameEnd])
+		}
 	}
-	if s.strict && len(members) > 1 {
-		if err := s.alike(text, members); err != nil {
+	if s.strict && used.cased() {
+		if err := s.alike(text, members, used.other == 0); err != nil {
 			return err
 		}
 	}
