@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"time"
 
@@ -141,7 +140,8 @@ type ending struct {
 // not spend the same rest. It returns why the call is stopped instead, if a limit or a loop stops it. The context has
 // what was computed from the arguments.
 func (b *budget) take(ctx context.Context, now time.Duration, call *middleware.Call) (context.Context, taking, *StoppedError) {
-	this := entry{tool: call.Tool, written: maphash.Bytes(b.Ledger.seed, call.Arguments), at: now}
+	arguments := callstate.SpellingOf(call.Arguments)
+	this := entry{tool: call.Tool, written: arguments.Hash(), at: now}
 	class := min(call.Tool.Safety(), annotation.Safe)
 	cost := costOf(call.Tool)
 	s := b.Ledger.enter(call.Scope, now, b.Idle)
@@ -154,7 +154,7 @@ func (b *budget) take(ctx context.Context, now time.Duration, call *middleware.C
 		}
 	}
 	if stopped == nil {
-		ctx, this.call = s.calls.identity(ctx, b.Ledger.seed, this, call)
+		ctx, this.call = s.calls.identity(ctx, b.Ledger.seed, this, call, arguments)
 		stopped = s.calls.loop(&b.Options, this.call, now)
 	}
 	if stopped != nil {

@@ -100,24 +100,22 @@ func (h *history) run(period int, answers bool) int {
 	}
 }
 
-// identity is a digest of the tool and the arguments, however these are written. The context has what was computed
-// from the arguments.
-func (h *history) identity(ctx context.Context, seed maphash.Seed, this entry, call *middleware.Call) (context.Context, uint64) {
+// identity is a digest of the call, however its arguments are written. The context has what was computed from them.
+func (h *history) identity(ctx context.Context, seed maphash.Seed, this entry, call *middleware.Call, arguments callstate.Spelling) (context.Context, uint64) {
 	for i := len(h.last) - 1; i >= 0; i-- {
 		if e := &h.last[i]; e.tool == this.tool && e.written == this.written {
 			return ctx, e.call
 		}
 	}
-	arguments := this.written // of such as are no JSON object
-	ctx, sum, err := callstate.WithSum(ctx, call)
-	if err == nil {
-		arguments = maphash.Bytes(seed, sum[:])
-	}
+	hash := this.written // of arguments that are no JSON object
 	var names [2]string
 	if call.Tool != nil {
 		names = [2]string{call.Tool.Server, call.Tool.Name()}
+		if inner, form, err := callstate.FormHash(ctx, call, arguments); err == nil {
+			ctx, hash = inner, form
+		}
 	}
-	return ctx, maphash.Comparable(seed, names) ^ arguments
+	return ctx, maphash.Comparable(seed, names) ^ hash
 }
 
 func text(h *maphash.Hash, s string) { // with its length, so that no two lists of texts are the same

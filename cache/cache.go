@@ -195,8 +195,12 @@ func (c *cacher) cached(ctx context.Context, call *middleware.Call, now time.Dur
 	if at.question != nil {
 		res, from = at.question.result(now, c.Store.servers.Now())
 		id = at.question.id
-	} else if id, err = digestOf(ctx, call); err != nil {
-		return id, nil, err
+	} else {
+		identity, err := callstate.IdentityOf(ctx, call)
+		if err != nil {
+			return id, nil, err
+		}
+		id = digest(identity)
 	}
 	if res == nil {
 		res, from = c.Store.of(id.key()).lookup(at, call, id, now)
@@ -216,7 +220,7 @@ func (c *cacher) keep(id key, call *middleware.Call, e entry, age, ttl time.Dura
 	now := c.Store.clock()
 	e.tool, e.at = call.Tool, now-age
 	e.expires, e.slow = now+min(ttl, math.MaxInt64-now), call.Tool.Annotations.EstimatedDuration > c.Slow
-	c.Store.of(id).store(id, e)
+	c.Store.of(id).store(id, e, now)
 }
 
 func (c *cacher) answered(ctx context.Context, call *middleware.Call, how string, age time.Duration) {

@@ -158,7 +158,7 @@ func (s *shard) lookup(at place, call *middleware.Call, id digest, now time.Dura
 }
 
 // store caches a result, unless what it is about may have changed since it was requested.
-func (s *shard) store(id key, e entry) {
+func (s *shard) store(id key, e entry, now time.Duration) {
 	if e.size > s.maxBytes {
 		return
 	}
@@ -171,7 +171,7 @@ func (s *shard) store(id key, e entry) {
 		s.coolAll() // which entries were used counts when one has to go
 		s.list.Remove(id)
 	}
-	for now := s.clock(); s.full(e.size); {
+	for s.full(e.size) {
 		if s.evict(now) {
 			s.stats.Evicted++
 		}

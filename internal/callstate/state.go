@@ -25,7 +25,7 @@ type State struct {
 	over  bool    // the call was handed to its executor
 
 	// What this state adds, nil for nothing: a *middleware.Tool (the class), *answer, Judge,
-	// *Grant, Binding (audit's mark), limit, *keptSum, *middleware.Call (sent through the SDK),
+	// *Grant, Binding (audit's mark), limit, *keptIdentity, *middleware.Call (sent through the SDK),
 	// or what another package keeps of the call. Everything else is looked up further out.
 	added any
 }
