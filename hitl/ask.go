@@ -82,6 +82,11 @@ func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTo
 	if call.Tool == nil || !a.mustAsk(call.Tool) || !a.drafts.Commits(call.Tool) && callstate.Covers(ctx, &call) {
 		return a.pass(ctx, &call) // without a tool, the guard refuses it
 	}
+	return a.onceApproved(ctx, call)
+}
+
+// onceApproved makes a call that a person has to approve first.
+func (a *asker) onceApproved(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	call.Arguments = bytes.Clone(call.Arguments) // what is shown is what runs, whatever the caller does to its bytes
 	state, began := callstate.Of(ctx), time.Now()
 	state.Write(func(r *callstate.Record) { r.Asked = call.Arguments })
@@ -123,10 +128,14 @@ func (a *asker) pass(ctx context.Context, call *middleware.Call) (*mcp.CallToolR
 	}
 	res, err := a.next.CallTool(ctx, *call)
 	if bad := a.drafts.Note(call, res); bad != nil {
-		a.Logger.LogAttrs(ctx, slog.LevelWarn, "hitl: a draft cannot be shown, so it cannot be committed",
-			slog.String("tool", call.Tool.String()), slog.Any("err", redact.Said{Call: *call, Value: bad}))
+		a.logDraft(ctx, call, bad)
 	}
 	return res, err
+}
+
+func (a *asker) logDraft(ctx context.Context, call *middleware.Call, bad error) {
+	a.Logger.LogAttrs(ctx, slog.LevelWarn, "hitl: a draft cannot be shown, so it cannot be committed",
+		slog.String("tool", call.Tool.String()), slog.Any("err", redact.Said{Call: *call, Value: bad}))
 }
 
 // agree returns the approval of a call, or an error that is the reason why it is not made. A call whose question is

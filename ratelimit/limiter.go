@@ -41,12 +41,17 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	if l.o.OneQuota {
 		scope = ""
 	}
+	if tool.Annotations.RateLimitHint == nil && l.o.Shared == nil { // as for most calls, which take one token
+		if b := l.ofServer(tool.Server); b.PerSecond == 0 || l.local.allow(scope, b) {
+			return nil
+		}
+	}
 	var room [2]Bucket
 	buckets, ok := l.buckets(tool, room[:0])
 	switch {
 	case !ok:
 		return &LimitedError{Tool: tool}
-	case len(buckets) == 0, l.o.Shared == nil && l.local.allow(scope, buckets):
+	case len(buckets) == 0, l.o.Shared == nil && l.local.allowAll(scope, buckets):
 		return nil
 	}
 	return l.wait(ctx, tool, scope, slices.Clone(buckets))
@@ -60,15 +65,20 @@ func (l *limiter) buckets(tool *middleware.Tool, to []Bucket) ([]Bucket, bool) {
 		}
 		to = append(to, Limit{PerMinute: *hint}.bucket(tool.Server, tool.Name()))
 	}
-	server, ok := l.servers[tool.Server]
-	if !ok {
-		server = l.others
-	}
-	if server.PerSecond > 0 {
-		server.Server = tool.Server
-		to = append(to, server)
+	if b := l.ofServer(tool.Server); b.PerSecond > 0 {
+		to = append(to, b)
 	}
 	return to, true
+}
+
+// ofServer returns the bucket of a server. Its PerSecond is 0 if there is no limit.
+func (l *limiter) ofServer(server string) Bucket {
+	b, ok := l.servers[server]
+	if !ok {
+		b = l.others
+	}
+	b.Server = server
+	return b
 }
 
 func (l Limit) bucket(server, tool string) Bucket {

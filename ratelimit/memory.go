@@ -68,18 +68,22 @@ func (m *Memory) enter(ctx context.Context, w Waiter) (wait time.Duration, stand
 	return wait, stands, nil
 }
 
-// allow takes one token of each bucket if they are there and nothing waits for them.
-func (m *Memory) allow(scope string, buckets []Bucket) bool {
+// allow takes a token of one bucket if it is there and nothing waits for it.
+func (m *Memory) allow(scope string, b Bucket) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
-	if len(buckets) > 1 {
-		wait, _ := m.take(scope, buckets, place{seen: now}, 0, 0)
-		return wait == 0
-	}
 	m.sweep(now)
-	l := m.line(scope, &buckets[0], "", now)
+	l := m.line(scope, &b, "", now)
 	return l != nil && len(l.waiters) == 0 && l.AllowN(now, 1)
+}
+
+// allowAll takes one token of each bucket if they are there and nothing waits for them.
+func (m *Memory) allowAll(scope string, buckets []Bucket) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	wait, _ := m.take(scope, buckets, place{seen: m.now()}, 0, 0)
+	return wait == 0
 }
 
 // take takes one token of each bucket if it is the waiter's turn at all of them, and else returns how long that
@@ -147,21 +151,20 @@ func (m *Memory) leave(w Waiter) {
 // line returns the line of a bucket, nil if there is no room for it. A changed limit holds from the next call on that
 // is not in line already, as the one with the id may be.
 func (m *Memory) line(scope string, b *Bucket, id string, now time.Time) *line {
-	k := b.key(scope)
 	l := m.last
-	if l == nil || l.key != k {
-		l = m.lines[k]
+	if l == nil || l.key.server != b.Server || l.key.scope != scope || l.key.tool != b.Tool {
+		l = m.lines[b.key(scope)]
 	}
 	switch {
 	case l == nil:
 		if len(m.lines) >= m.most {
 			return nil
 		}
-		l = &line{key: k, Limiter: rate.NewLimiter(rate.Limit(b.PerSecond), b.Burst), perSecond: b.PerSecond, burst: b.Burst}
+		l = &line{key: b.key(scope), Limiter: rate.NewLimiter(rate.Limit(b.PerSecond), b.Burst), perSecond: b.PerSecond, burst: b.Burst}
 		if !m.since.IsZero() {
 			l.AllowN(m.since, b.Burst)
 		}
-		m.lines[k] = l
+		m.lines[l.key] = l
 	case (l.perSecond != b.PerSecond || l.burst != b.Burst) && l.index(id) < 0:
 		l.perSecond, l.burst = b.PerSecond, b.Burst
 		l.SetLimitAt(now, rate.Limit(b.PerSecond))

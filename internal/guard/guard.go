@@ -46,13 +46,13 @@ type Target struct {
 	Ended func(call middleware.Call, start time.Time, res *mcp.CallToolResult, err error)
 }
 
-func (t *Target) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+func (t *Target) execute(ctx context.Context, call *middleware.Call) (*mcp.CallToolResult, error) {
 	if t.Ended == nil {
-		return t.Next.CallTool(ctx, call)
+		return t.Next.CallTool(ctx, *call)
 	}
 	start := time.Now()
-	res, err := t.Next.CallTool(ctx, call)
-	t.Ended(call, start, res, err)
+	res, err := t.Next.CallTool(ctx, *call)
+	t.Ended(*call, start, res, err)
 	return res, err
 }
 
@@ -107,7 +107,7 @@ func Call(ctx context.Context, call *middleware.Call, lookup Lookup) (*mcp.CallT
 				return nil, err
 			}
 		}
-		res, err := target.execute(callstate.Leave(ctx), *call)
+		res, err := target.execute(callstate.Leave(ctx), call)
 		if err != nil {
 			err = middleware.OutcomeUnknown(*call, cause.Of(ctx, err))
 		}
@@ -140,7 +140,7 @@ func approved(ctx context.Context, call middleware.Call, target Target, lookup L
 	// A chain further in guards the same call with this one approval.
 	inner, once := grant.Again(ctx)
 	defer once.Void()
-	res, err := target.execute(inner, call)
+	res, err := target.execute(inner, &call)
 	err = cause.Of(ctx, err) // what it reports about this call, and not about another
 	if err != nil && (middleware.NotSent(err) || middleware.Refused(err)) {
 		grant.Return()
