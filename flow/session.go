@@ -68,7 +68,7 @@ func (s *session) settle() {
 	s.pending = nil
 }
 
-// dropOldest gives up the oldest result. What came from it is then unknown, which forgot records.
+// dropOldest gives up the oldest result. Values from it are then unknown, which forgot records.
 func (s *session) dropOldest() {
 	s.forgot = true
 	s.results--

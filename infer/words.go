@@ -164,7 +164,7 @@ func cut(name string) []word {
 }
 
 // again gives an unknown word that begins with re- or un- before a verb that writes the sense of a change: rerequest,
-// unskip, reopens. What is only looked at again changes nothing.
+// unskip, reopens. A thing that is only looked at again is not changed.
 func again(letters string) word {
 	if len(letters) < 6 || letters[:2] != "re" && letters[:2] != "un" {
 		return word{}

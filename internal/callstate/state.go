@@ -24,7 +24,7 @@ type State struct {
 	outer *State  // what this one was derived from: of the same call or an enclosing one
 	over  bool    // the call was handed to its executor
 
-	// What this state adds, nil for nothing: a *middleware.Tool (the class), *answer, Judge,
+	// added is the fact of this state, or nil: a *middleware.Tool (the class), *answer, Judge,
 	// *Grant, Binding (audit's mark), limit, *keptIdentity, *middleware.Call (sent through the SDK),
 	// or what another package keeps of the call. Everything else is looked up further out.
 	added any

@@ -115,7 +115,7 @@ func compareNames(text []byte, a, b *member) int {
 }
 
 // prefixOf returns the first eight bytes of text[from:to] as a number, so that the numbers have the order of the
-// texts. What is missing counts as 0, which no name has in its form.
+// texts. Missing bytes count as 0, which no name has in its form.
 func prefixOf(text []byte, from, to int) (n uint64) {
 	if from+8 <= len(text) {
 		n = binary.BigEndian.Uint64(text[from:])

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// string reads a string. What has no escape stays in the run as it is. Escapes are written again, as the character
+// string reads a string. A text without an escape stays in the run as it is. Escapes are written again, as the character
 // itself except for the quote, the backslash and control characters.
 func (s *scanner) string() error {
 	s.pos++

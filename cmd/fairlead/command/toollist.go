@@ -97,7 +97,7 @@ func payload(line []byte) []byte {
 	return bytes.TrimSpace(bytes.TrimPrefix(line, []byte("data:")))
 }
 
-// value returns the value that begins with a line. What follows it on its last line is read again. It reports false for
+// value returns the value that begins with a line. The rest of its last line is read again. It reports false for
 // one that does not end, of which only the first line is consumed.
 func (r *pageReader) value(first []byte) ([]byte, bool) {
 	if first[0] != '{' && first[0] != '[' {
