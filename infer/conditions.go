@@ -57,9 +57,6 @@ func accountFor(all []annotation.Condition, class annotation.Safety) bool {
 
 // classWith returns the class of a call with a parameter.
 func (t *tool) classWith(p *parameter) annotation.Safety {
-	if p.strict {
-		return annotation.Dangerous
-	}
 	return max(classOf(p.found.worse(p.noun)), annotation.Dangerous)
 }
 

@@ -48,7 +48,6 @@ type parameter struct {
 	noun       finding  // the same, of values that may be nouns: an email, a trash
 	dispatched bool     // a command beside what it takes
 	unusual    bool     // its name does not tell that it chooses the deed
-	strict     bool     // a call with it asks, although the tool counts as less
 	choices    []choice // what each of its values does
 	language   string   // of the text that is carried out
 }
@@ -390,7 +389,6 @@ func (c *parameters) sends(p parameter, ws []word) bool {
 	if last := ws[len(ws)-1].base; i < len(ws)-1 && last != "url" && last != "uri" && last != "endpoint" {
 		return false // webhook_id: one that is there
 	}
-	p.strict = true
 	return c.add(p, sendsAway, leaves, &ws[i])
 }
 
@@ -428,10 +426,9 @@ func (c *parameters) writes(p parameter, ws []word) bool {
 	if !named && !(last.holds() && keeps(p.Description)) {
 		return false
 	}
-	p.strict = !slices.ContainsFunc(ws, func(w word) bool { return w.base == "folder" || w.base == "dir" || w.base == "directory" })
-	effect := adds
-	if p.strict {
-		effect = takes // the file may be one that is there
+	effect := takes
+	if slices.ContainsFunc(ws, func(w word) bool { return w.base == "folder" || w.base == "dir" || w.base == "directory" }) {
+		effect = adds
 	}
 	return c.add(p, writesFile, effect, first)
 }
