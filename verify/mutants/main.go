@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -92,7 +93,7 @@ func run(ctx context.Context, o options) error {
 	}
 	defer os.RemoveAll(dir)
 	h := &hunt{builder: builder{root, dir}, options: o, recorded: seeds(page)}
-	if err := h.compile(ctx, all); err != nil {
+	if err := h.prepare(ctx, all); err != nil {
 		return err
 	}
 	if o.check {
@@ -109,27 +110,27 @@ type hunt struct {
 
 	recorded map[string]uint64 // the first seed of each mutant of the simulation
 	woven    *woven
-	overlay  string            // of the woven sources
+	shared   string            // the overlay of the woven sources
 	overlays map[string]string // of mutants that are alone
 	binaries map[string]string // of the woven sources, by folder
 }
 
-// compile checks that all mutants compile. The compiler's messages have a mutant's name as the file's.
-func (h *hunt) compile(ctx context.Context, all []*placed) (err error) {
+// prepare checks that all mutants compile. The compiler's messages have a mutant's name as the file's.
+func (h *hunt) prepare(ctx context.Context, all []*placed) (err error) {
 	if h.woven, err = weave(all); err != nil {
 		return err
 	}
-	if h.overlay, err = h.builder.overlay("woven", h.woven.files); err != nil {
+	if h.shared, err = h.overlay("woven", h.woven.files); err != nil {
 		return err
 	}
-	faults := []error{h.builder.compile(ctx, h.overlay, h.woven.files)}
+	faults := []error{h.compile(ctx, h.shared, h.woven.files)}
 	h.overlays = make(map[string]string)
 	for _, p := range h.woven.alone {
 		files := map[string][]byte{p.file: p.source()}
-		if h.overlays[p.name], err = h.builder.overlay(p.name, files); err != nil {
+		if h.overlays[p.name], err = h.overlay(p.name, files); err != nil {
 			return err
 		}
-		if err := h.builder.compile(ctx, h.overlays[p.name], files); err != nil {
+		if err := h.compile(ctx, h.overlays[p.name], files); err != nil {
 			faults = append(faults, fmt.Errorf("mutant %s does not compile: %w", p.name, err))
 		}
 	}
@@ -172,8 +173,8 @@ const baseline = "-seeds=200"
 func (h *hunt) build(ctx context.Context, chosen []*placed) error {
 	needed := make(map[string][]string) // by folder, the tests of its mutants
 	for _, p := range chosen {
-		if h.overlays[p.name] == "" {
-			these, _ := p.look()
+		these, simulated := p.look()
+		if h.overlays[p.name] == "" || simulated { // which plays what showed it once more without it
 			needed[these.folder] = append(needed[these.folder], these.run)
 		}
 	}
@@ -182,7 +183,7 @@ func (h *hunt) build(ctx context.Context, chosen []*placed) error {
 	faults := make([]error, len(folders))
 	h.each(len(folders), func(i int) {
 		folder := folders[i]
-		if binaries[i], faults[i] = h.binary(ctx, h.overlay, folder); faults[i] != nil {
+		if binaries[i], faults[i] = h.binary(ctx, h.shared, folder); faults[i] != nil {
 			return
 		}
 		runs := needed[folder]
@@ -235,10 +236,26 @@ func (h *hunt) try(ctx context.Context, p *placed) verdict {
 		return h.play(ctx, binary, p.name, these, false)
 	}
 	if seed, ok := h.recorded[p.name]; ok {
-		v := h.play(ctx, binary, p.name, these, true, fmt.Sprintf("-first=%d", seed-min(seed, around)), fmt.Sprintf("-seeds=%d", 2*around))
+		v := h.simulate(ctx, binary, p.name, these, seed-min(seed, around), 2*around)
 		if v.caught || v.err != nil {
 			return v
 		}
 	}
-	return h.play(ctx, binary, p.name, these, true, fmt.Sprintf("-seeds=%d", h.seeds))
+	return h.simulate(ctx, binary, p.name, these, 0, h.seeds)
+}
+
+// simulate plays scenarios against a mutant. The one that shows it has to pass without it.
+func (h *hunt) simulate(ctx context.Context, binary, mutant string, these tests, first, n uint64) verdict {
+	play := func(binary, active string, first, n uint64) verdict {
+		return h.play(ctx, binary, active, these, true, fmt.Sprintf("-first=%d", first), fmt.Sprintf("-seeds=%d", n))
+	}
+	v := play(binary, mutant, first, n)
+	seed, err := strconv.ParseUint(v.seed, 10, 64)
+	if !v.caught || err != nil {
+		return v
+	}
+	if clean := play(h.binaries[these.folder], "", seed, 1); clean.caught || clean.err != nil {
+		return verdict{err: fmt.Errorf("seed %d fails without the mutant as well: %s", seed, clean)}
+	}
+	return v
 }

@@ -140,7 +140,7 @@ func TestMutantThatDoesNotCompileIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &hunt{builder: builder{root, t.TempDir()}}
-	if err := h.compile(t.Context(), []*placed{p}); err == nil || !strings.Contains(err.Error(), "wrong-type.go:") {
+	if err := h.prepare(t.Context(), []*placed{p}); err == nil || !strings.Contains(err.Error(), "wrong-type.go:") {
 		t.Errorf("got %v, want the mutant's name", err)
 	}
 }
