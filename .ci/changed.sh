@@ -59,7 +59,10 @@ ci_test_changed() {
 	tests "test-${1//\//-}" "$1" "${packages[@]}"
 }
 
-ci_mutants_changed() { run go -C verify run ./mutants -since "$since"; }
+ci_mutants_changed() {
+	engines
+	run go -C verify run ./mutants -since "$since"
+}
 
 chosen=(layout tidy apply)
 for module in "${modules[@]}"; do

@@ -30,7 +30,8 @@ done < <(find . -name go.mod -not -path '*/testdata/*' -not -path './.git/*' | s
 # The results of tests, in the form of go test -json, for ci_features.
 results=$(mktemp -d)
 
-# What the last commits changed: the simulation's seeds, the mutants and the fuzz targets depend on it.
+# The commit, whose hash draws the nightly's scenarios, and what the last commits changed, on which the mutants and the
+# fuzz targets depend.
 commit=$(git rev-parse HEAD)
 base=$(git rev-list --skip="${FAIRLEAD_CI_COMMITS:-20}" --max-count=1 HEAD)
 base=${base:-$(git rev-list --max-parents=0 HEAD | tail -n 1)}
