@@ -69,8 +69,7 @@ func Shallow(message []byte) []byte { return answers.Shallow(message) }
 // Unambiguous returns an error for a JSON object in which an object, at any depth, has two members of one name,
 // in any case. It is for the params of a request that is forwarded.
 func Unambiguous(object json.RawMessage) error {
-	_, err := canonical.AppendObject(nil, object)
-	return err
+	return canonical.Check(object)
 }
 
 // RoundTripper prepares the HTTP client of a session, before it connects:

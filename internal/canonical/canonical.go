@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // Limits on what is looked at.
@@ -37,6 +38,21 @@ func AppendObject(dst, src []byte) ([]byte, error) {
 	}
 	return appendForm(dst, src, true)
 }
+
+// Check returns the error of [AppendObject], and makes no form.
+func Check(src []byte) error {
+	room := rooms.Get().(*[]byte)
+	form, err := AppendObject((*room)[:0], src)
+	if *room = form; cap(form) <= keptRoom {
+		rooms.Put(room)
+	}
+	return err
+}
+
+// rooms are for forms that nothing reads. A long one does not pin its room.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
+
+const keptRoom = 64 << 10
 
 // Same reports whether two texts are the same JSON value.
 func Same(a, b []byte) bool {

@@ -84,6 +84,9 @@ func Sort(ctx context.Context, w *Wire, server, tool string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	if w == nil { // it was not watched
+		w = new(Wire)
+	}
 	e := &Error{Server: server, Tool: tool, Err: err}
 	var saw httpAnswer // by RoundTripper, zero without one
 	if a := w.answer.Load(); a != nil {

@@ -22,14 +22,22 @@ type Caller interface {
 }
 
 // Executor returns the unguarded end of a chain. It checks the arguments once more, so that no text reaches a
-// server that two parsers could read differently.
+// server that two parsers could read differently. What HTTP reports of a call is watched unless the session has a
+// method OverHTTP that returns false.
 func Executor(session Caller) middleware.ToolCaller {
+	http := true
+	if s, ok := session.(interface{ OverHTTP() bool }); ok {
+		http = s.OverHTTP()
+	}
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		if _, err := callstate.Form(callstate.Sending(ctx), &call); err != nil {
 			return nil, err
 		}
-		watched, wire := sdkerr.Watch(callstate.WithSent(ctx, &call))
-		res, err := session.CallTool(watched, params(call))
+		sent, wire := callstate.WithSent(ctx, &call), (*sdkerr.Wire)(nil)
+		if http {
+			sent, wire = sdkerr.Watch(sent)
+		}
+		res, err := session.CallTool(sent, params(call))
 		if err != nil {
 			return nil, sdkerr.Sort(ctx, wire, call.Tool.Server, call.Tool.Name(), err)
 		}
@@ -45,9 +53,11 @@ func Executor(session Caller) middleware.ToolCaller {
 
 // params are made anew for each attempt, since the SDK writes into them.
 func params(call middleware.Call) *mcp.CallToolParams {
-	p := &mcp.CallToolParams{Meta: maps.Clone(call.Meta), Name: call.Tool.Name(), Arguments: map[string]any{}}
+	p := &mcp.CallToolParams{Meta: maps.Clone(call.Meta), Name: call.Tool.Name()}
 	if len(bytes.TrimSpace(call.Arguments)) > 0 {
 		p.Arguments = call.Arguments
+	} else {
+		p.Arguments = map[string]any{}
 	}
 	if call.Input != nil {
 		p.InputResponses, p.RequestState = maps.Clone(call.Input.Responses), call.Input.State

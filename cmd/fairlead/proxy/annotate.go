@@ -35,7 +35,7 @@ func annotated(written json.RawMessage, tool *middleware.Tool) json.RawMessage {
 	if said := definition["annotations"]; said != nil {
 		declared["annotations"] = said
 	}
-	if said := members(definition["_meta"])[annotation.MetaKey]; said != nil {
+	if said := member(definition["_meta"], annotation.MetaKey); said != nil {
 		declared["_meta"] = said
 	}
 	meta := withMember(withMember(definition["_meta"], annotation.MetaKey, own), declaredKey, declared)

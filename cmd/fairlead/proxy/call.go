@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/elicit"
@@ -115,11 +116,40 @@ func (s *session) refused(ctx context.Context, m *message, call middleware.Call,
 func (s *session) request(p *mcp.CallToolParamsRaw) *mcp.CallToolRequest {
 	params := *p
 	if version, _ := p.Meta[mcp.MetaKeyProtocolVersion].(string); version == "" {
-		params.Meta = maps.Clone(p.Meta)
-		params.Meta[mcp.MetaKeyProtocolVersion] = s.version.value()
-		maps.Copy(params.Meta, s.client.value())
+		params.Meta = s.client.meta(s.version.value())
+		if len(p.Meta) > 0 {
+			own := maps.Clone(p.Meta)
+			maps.Copy(own, params.Meta)
+			params.Meta = own
+		}
 	}
 	return &mcp.CallToolRequest{Params: &params}
+}
+
+// An introduction is what a client has said of itself in its initialize, as _meta says it. It is safe for concurrent use.
+type introduction struct {
+	mu      sync.Mutex
+	client  mcp.Meta // the client's part
+	version string   // that was agreed on
+	both    mcp.Meta // of these; nil if it has to be made
+}
+
+// set replaces the client's part.
+func (i *introduction) set(client mcp.Meta) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.client, i.both = client, nil
+}
+
+// meta returns it with the revision that was agreed on. It is read-only.
+func (i *introduction) meta(version string) mcp.Meta {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.both == nil || i.version != version {
+		i.version, i.both = version, mcp.Meta{mcp.MetaKeyProtocolVersion: version}
+		maps.Copy(i.both, i.client)
+	}
+	return i.both
 }
 
 // elicit puts a form to the client's user while the call waits.

@@ -22,12 +22,12 @@ func eachMessage(in io.Reader, take func(*message), stray func(line []byte)) err
 	for {
 		line, err := readLine(r)
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			all, err := parse(line)
-			if err != nil {
+			if all, err := parse(line); err == nil {
+				for _, m := range all {
+					take(m)
+				}
+			} else {
 				stray(line)
-			}
-			for _, m := range all {
-				take(m)
 			}
 		}
 		if err != nil {
@@ -109,6 +109,11 @@ var errStopped = errors.New("the connection is closed")
 func (w *lineWriter) send(ctx context.Context, m *message) error {
 	if w.writing.Err() != nil {
 		return notSent(errStopped)
+	}
+	select {
+	case w.lines <- m: // as nearly always
+		return nil
+	default:
 	}
 	select {
 	case w.lines <- m:

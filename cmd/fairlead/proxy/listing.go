@@ -104,7 +104,7 @@ func (t *tools) run(now *set, s *server, l *listing, about string) {
 	added := now.added[s]
 	stale := s.tools.stale.Swap(false)
 	t.mu.Unlock()
-	ctx := context.WithValue(t.session.ctx, underWayKey{}, &underWay{about: about})
+	ctx := &underWay{Context: t.session.ctx, about: about}
 	var err error
 	if added {
 		err = now.catalog.Refresh(ctx, s.Name)

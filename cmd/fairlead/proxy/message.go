@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -23,6 +24,7 @@ type message struct {
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
 
+	key  string                     // the ID as it was read, see id
 	meta map[string]json.RawMessage // of the params
 	read *written                   // the result, where it was read with the message
 }
@@ -55,19 +57,25 @@ func (m *message) chained() string {
 }
 
 // id is the message's ID as a key: 1 and "1" are two.
-func (m *message) id() string { return string(m.ID) }
+func (m *message) id() string {
+	if m.key == string(m.ID) {
+		return m.key
+	}
+	return string(m.ID)
+}
 
 var errNoMessage = errors.New("it is no message of JSON-RPC")
 
 // parse reads a message, or a batch of them.
 func parse(text []byte) ([]*message, error) {
 	text = bytes.TrimSpace(text)
-	batch := []json.RawMessage{text}
-	if len(text) > 0 && text[0] == '[' {
-		batch = nil // decoding into it would write over the text
-		if err := json.Unmarshal(text, &batch); err != nil || len(batch) == 0 {
-			return nil, errNoMessage
-		}
+	if len(text) == 0 || text[0] != '[' {
+		m, err := parseOne(text)
+		return []*message{m}, err
+	}
+	var batch []json.RawMessage
+	if err := json.Unmarshal(text, &batch); err != nil || len(batch) == 0 {
+		return nil, errNoMessage
 	}
 	all := make([]*message, len(batch))
 	for i, one := range batch {
@@ -105,7 +113,7 @@ func parseOne(text []byte) (*message, error) {
 	if len(m.ID) > 0 && (m.ID[0] == '{' || m.ID[0] == '[') {
 		return nil, errNoMessage
 	}
-	m.meta = metaOf(m.Params)
+	m.key, m.meta = string(m.ID), metaOf(m.Params)
 	return m, nil
 }
 
@@ -121,7 +129,7 @@ func scanMessage(text []byte) (m *message, ok bool) {
 			if m.Method != "" {
 				s.at = -1
 			}
-			m.Method = s.str()
+			m.Method = s.method()
 			return
 		case "id":
 			to = &m.ID
@@ -150,6 +158,15 @@ func scanMessage(text []byte) (m *message, ok bool) {
 	return m, s.next() == 0 && s.at == len(text)
 }
 
+// method takes the name of a method. That of a call needs no string of its own.
+func (s *scan) method() string {
+	if s.next() == '"' && bytes.HasPrefix(s.text[s.at:], []byte(`"`+methodCallTool+`"`)) {
+		s.at += len(methodCallTool) + 2
+		return methodCallTool
+	}
+	return s.str()
+}
+
 // encode writes the message on one line, without its end.
 func (m *message) encode() []byte { return m.append(nil) }
 
@@ -161,7 +178,7 @@ func (m *message) append(b []byte) []byte {
 	}
 	switch {
 	case m.Method != "":
-		b = appendMember(b, "method", quoted(m.Method))
+		b = appendQuoted(append(b, `,"method":`...), m.Method)
 		if m.Params != nil {
 			b = appendMember(b, "params", m.Params)
 		}
@@ -220,14 +237,22 @@ func (m *message) err() error {
 }
 
 // quoted returns a string as JSON.
-func quoted(s string) json.RawMessage {
-	text, _ := json.Marshal(s) //nolint:errchkjson // a string always can be
-	return text
+func quoted(s string) json.RawMessage { return appendQuoted(nil, s) }
+
+func appendQuoted(b []byte, s string) []byte {
+	const escaped = `"\\<>&` // by package json
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] >= utf8.RuneSelf || strings.IndexByte(escaped, s[i]) >= 0 {
+			text, _ := json.Marshal(s) //nolint:errchkjson // a string always can be
+			return append(b, text...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
 }
 
 // textOf returns a member of an object that is a string, "" if there is none.
-func textOf(object json.RawMessage, member string) (text string) {
-	_ = json.Unmarshal(members(object)[member], &text) // anything else counts as absent
+func textOf(object json.RawMessage, name string) (text string) {
+	_ = json.Unmarshal(member(object, name), &text) // anything else counts as absent
 	return text
 }
 
@@ -245,6 +270,24 @@ const methodCancelled = "notifications/cancelled"
 // cancellation returns the notification that a request is not waited for any more.
 func cancellation(id json.RawMessage, reason string) *message {
 	return &message{Method: methodCancelled, Params: fmt.Appendf(nil, `{"reason":%s,"requestId":%s}`, quoted(reason), id)}
+}
+
+// member returns a member of an object, the last of that name. It returns nil if there is none, or if the text is not
+// an object.
+func member(object json.RawMessage, name string) (value json.RawMessage) {
+	if len(object) == 0 {
+		return nil
+	}
+	s := scan{text: object}
+	s.object(func(one string) {
+		if v := s.value(); one == name {
+			value = v
+		}
+	})
+	if s.next() == 0 && s.at == len(object) {
+		return value
+	}
+	return members(object)[name]
 }
 
 // members returns the members of an object, the last of each name. It returns nil if the text is not an object.

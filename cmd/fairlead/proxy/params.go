@@ -7,6 +7,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,58 +25,109 @@ var known = []string{"name", "arguments", "_meta", "inputResponses", "requestSta
 // that the question, the approval and the cache cover them. [encodeCall] puts them back.
 const paramsKey = "io.github.fairlead-go/params"
 
+// given are the members of the params of tools/call, by their exact names.
+type given struct {
+	name, arguments, meta, responses, state json.RawMessage
+
+	more map[string]json.RawMessage // the others, nil for none
+}
+
 // unambiguous returns the members of params, and an error if two readers could take them for different calls.
-func unambiguous(params json.RawMessage) (map[string]json.RawMessage, error) {
+func unambiguous(params json.RawMessage) (g given, err error) {
 	if err := mount.Unambiguous(params); err != nil {
-		return nil, err
+		return g, err
 	}
-	all := members(params)
-	for name := range all {
+	s := scan{text: params}
+	s.object(func(name string) { err = cmp.Or(err, g.set(name, s.value())) })
+	if s.next() == 0 && s.at == len(params) {
+		return g, err
+	}
+	g, err = given{}, nil // they have to be decoded
+	for name, value := range members(params) {
+		err = cmp.Or(err, g.set(name, value))
+	}
+	return g, err
+}
+
+// set sets a member. It returns an error for a name that can be taken for that of another.
+func (g *given) set(name string, value json.RawMessage) error {
+	switch name {
+	case "name":
+		g.name = value
+	case "arguments":
+		g.arguments = value
+	case "_meta":
+		g.meta = value
+	case "inputResponses":
+		g.responses = value
+	case "requestState":
+		g.state = value
+	default:
 		for _, exact := range known {
-			if name != exact && strings.EqualFold(name, exact) {
-				return nil, fmt.Errorf("the member %q can be taken for %q; write it so", name, exact)
+			if strings.EqualFold(name, exact) {
+				return fmt.Errorf("the member %q can be taken for %q; write it so", name, exact)
 			}
 		}
+		if g.more == nil {
+			g.more = make(map[string]json.RawMessage)
+		}
+		g.more[name] = value
 	}
-	return all, nil
+	return nil
 }
 
 // readCall reads the params of tools/call. Each member is taken by its exact name. Unknown members are kept in _meta
 // under [paramsKey].
 func readCall(raw json.RawMessage) (*mcp.CallToolParamsRaw, error) {
-	more, err := unambiguous(raw)
+	given, err := unambiguous(raw)
 	if err != nil {
 		return nil, err
 	}
-	p := &mcp.CallToolParamsRaw{Arguments: more["arguments"]}
-	responses := members(more["inputResponses"])
-	for i, to := range []any{&p.Name, nil, &p.Meta, &p.InputResponses, &p.RequestState} {
-		read := json.Unmarshal // which costs less than a decoder
-		if known[i] == "_meta" || known[i] == "inputResponses" {
-			read = decode
+	p := &mcp.CallToolParamsRaw{Arguments: given.arguments}
+	for _, member := range [...]struct {
+		name  string
+		value json.RawMessage
+		to    any
+		read  func(text []byte, v any) error
+	}{
+		{"name", given.name, &p.Name, unquote},
+		{"_meta", given.meta, &p.Meta, decode},
+		{"inputResponses", given.responses, &p.InputResponses, decode},
+		{"requestState", given.state, &p.RequestState, json.Unmarshal},
+	} {
+		if member.value == nil {
+			continue
 		}
-		if value := more[known[i]]; value != nil && to != nil {
-			if err := read(value, to); err != nil {
-				return nil, fmt.Errorf("the member %q: %w", known[i], err)
-			}
+		if err := member.read(member.value, member.to); err != nil {
+			return nil, fmt.Errorf("the member %q: %w", member.name, err)
 		}
-		delete(more, known[i])
 	}
 	switch {
 	case p.Name == "":
 		return nil, errors.New("they need a name")
 	case p.Meta[paramsKey] != nil:
 		return nil, fmt.Errorf("the member %q of _meta is reserved", paramsKey)
-	case p.Meta == nil:
-		p.Meta = make(mcp.Meta)
 	}
-	if len(more) > 0 {
-		p.Meta[paramsKey] = more
+	if given.more != nil {
+		if p.Meta == nil {
+			p.Meta = make(mcp.Meta)
+		}
+		p.Meta[paramsKey] = given.more
 	}
-	for id, response := range responses {
+	for id, response := range members(given.responses) {
 		p.InputResponses[id] = verbatim{p.InputResponses[id], response}
 	}
 	return p, nil
+}
+
+// unquote is json.Unmarshal into a string, which takes less time where the text has no escapes.
+func unquote(text []byte, v any) error {
+	s := scan{text: text}
+	if inside, plain := s.string(); plain && s.at == len(text) {
+		*v.(*string) = string(inside)
+		return nil
+	}
+	return json.Unmarshal(text, v)
 }
 
 // A verbatim is a response that is written as the client wrote it.
@@ -88,34 +140,34 @@ type verbatim struct {
 func (v verbatim) MarshalJSON() ([]byte, error) { return v.raw, nil }
 
 // encodeCall writes the params of tools/call, with the arguments in their own bytes.
-func encodeCall(p *mcp.CallToolParams) (json.RawMessage, error) {
+func encodeCall(p *mcp.CallToolParams) (text json.RawMessage, err error) {
 	more, _ := p.Meta[paramsKey].(map[string]json.RawMessage)
 	delete(p.Meta, paramsKey)
-	text := append([]byte(`{"name":`), quoted(p.Name)...)
-	for _, member := range []struct {
-		name  string
-		given bool
-		value any
-	}{
-		{"arguments", p.Arguments != nil, p.Arguments},
-		{"_meta", len(p.Meta) > 0, p.Meta},
-		{"inputResponses", len(p.InputResponses) > 0, p.InputResponses},
-		{"requestState", p.RequestState != "", p.RequestState},
-	} {
-		if !member.given {
-			continue
-		}
-		raw, written := member.value.(json.RawMessage)
-		if !written {
-			var err error
-			if raw, err = encode(member.value); err != nil {
-				return nil, err
-			}
-		}
-		text = appendMember(text, member.name, raw)
+	arguments, written := p.Arguments.(json.RawMessage)
+	text = make(json.RawMessage, 0, 64+len(p.Name)+len(arguments))
+	text = appendQuoted(append(text, `{"name":`...), p.Name)
+	add := func(name string, value any) {
+		raw, encodeErr := encode(value)
+		err = cmp.Or(err, encodeErr)
+		text = appendMember(text, name, raw)
 	}
-	if text = append(text, '}'); more == nil {
-		return text, nil
+	switch {
+	case written:
+		text = appendMember(text, "arguments", arguments)
+	case p.Arguments != nil:
+		add("arguments", p.Arguments)
+	}
+	if len(p.Meta) > 0 {
+		add("_meta", p.Meta)
+	}
+	if len(p.InputResponses) > 0 {
+		add("inputResponses", p.InputResponses)
+	}
+	if p.RequestState != "" {
+		add("requestState", p.RequestState)
+	}
+	if text = append(text, '}'); more == nil || err != nil {
+		return text, err
 	}
 	all := members(text)
 	maps.Copy(all, more)

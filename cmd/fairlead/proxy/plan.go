@@ -3,7 +3,7 @@ package proxy
 // A policy becomes a chain here. When the policy changes, the next call gets a new plan and a new set of tools; calls
 // under way, which may wait for a person, end in the chain in which they began. What must not begin anew with a
 // policy is not in a plan but in the [Proxy]: the cache, the calls in doubt, the sources of arguments and the record.
-// The policy's denials are asked for three times in a call (see [set.refusing]), so that one that is new ends it too.
+// The policy's denials are asked for three times in a call (see [set.refuse]), so that one that is new ends it too.
 
 import (
 	"cmp"
@@ -187,41 +187,37 @@ func (p *plan) permission(t *middleware.Tool) string {
 
 // hiding returns a function that reports why a tool is neither shown nor found by its name, nil if it is. A tool whose
 // class depends on the arguments is shown if it has a call that is not refused; each call is then judged by its own
-// class (see refusing).
+// class (see refuse).
 func (s *set) hiding() func(*middleware.Tool) error {
-	refuse := s.byClass()
-	return func(t *middleware.Tool) error { return refuse(t, s.plan.mildest(t.Annotations)) }
+	now := s.plan.proxy.o.Policy()
+	return func(t *middleware.Tool) error { return s.refuseClass(now, t, s.plan.mildest(t.Annotations)) }
 }
 
-// refusing returns a function that reports why a call of a tool is refused, nil if it is not.
-func (s *set) refusing() func(*middleware.Tool) error {
-	refuse := s.byClass()
-	return func(t *middleware.Tool) error { return refuse(t, t.Safety()) }
+// refuse reports why a call of a tool is refused, nil if it is not: by the caller's token, and by the policy as it is
+// now, which may have changed while a person was reading.
+func (s *set) refuse(t *middleware.Tool) error {
+	now := s.plan.proxy.o.Policy()
+	return s.refuseClass(now, t, t.Safety())
 }
 
-// byClass returns a function that reports why a call of a tool and a class is refused: by the caller's token, and by
-// the policy as it is now, which may have changed while a person was reading.
-func (s *set) byClass() func(*middleware.Tool, annotation.Safety) error {
-	p := s.plan
-	now := p.proxy.o.Policy()
-	return func(t *middleware.Tool, class annotation.Safety) error {
-		v, rule := now.Decide(t.Server, t.Name(), class)
-		var why, by string
-		switch {
-		case !s.covers(t):
-			why, by = "the scopes of the caller's token do not cover it", "access"
-		case v == policy.Deny:
-			why, by = cmp.Or(rule.Reason, "the policy denies it"), now.At(rule.Line)
-		case (p.proxy.o.ReadOnly || now.ReadOnly) && class != annotation.Safe:
-			why, by = "only what reads may be called here", "read-only"
-		default:
-			return nil
-		}
-		return &refusal{
-			error: fmt.Errorf("proxy: the call of %s was refused (%s): %s; do not call it again", t, by, why),
-			told:  fmt.Sprintf("%s was not called: %s. Do not call it again; tell the user.", t.ModelName(), why),
-			by:    by,
-		}
+// refuseClass is refuse for a call of that class, by a policy.
+func (s *set) refuseClass(now *policy.Policy, t *middleware.Tool, class annotation.Safety) error {
+	v, rule := now.Decide(t.Server, t.Name(), class)
+	var why, by string
+	switch {
+	case !s.covers(t):
+		why, by = "the scopes of the caller's token do not cover it", "access"
+	case v == policy.Deny:
+		why, by = cmp.Or(rule.Reason, "the policy denies it"), now.At(rule.Line)
+	case (s.plan.proxy.o.ReadOnly || now.ReadOnly) && class != annotation.Safe:
+		why, by = "only what reads may be called here", "read-only"
+	default:
+		return nil
+	}
+	return &refusal{
+		error: fmt.Errorf("proxy: the call of %s was refused (%s): %s; do not call it again", t, by, why),
+		told:  fmt.Sprintf("%s was not called: %s. Do not call it again; tell the user.", t.ModelName(), why),
+		by:    by,
 	}
 }
 
@@ -231,19 +227,24 @@ func (s *set) Admit(next middleware.ToolCaller) middleware.ToolCaller {
 }
 
 func (s *set) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return s.gate(s.viewer).CallTool(ctx, call)
+	return gate{s, s.viewer}.CallTool(ctx, call)
 }
 
-// gate refuses what [set.refusing] refuses.
-func (s *set) gate(next middleware.ToolCaller) middleware.ToolCaller {
-	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		if call.Tool != nil { // the guard returns the error
-			if err := s.refusing()(call.Tool); err != nil {
-				return nil, err
-			}
+// gate returns next behind what [set.refuse] refuses.
+func (s *set) gate(next middleware.ToolCaller) middleware.ToolCaller { return gate{s, next} }
+
+type gate struct {
+	set  *set
+	next middleware.ToolCaller
+}
+
+func (g gate) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if call.Tool != nil { // the guard returns the error
+		if err := g.set.refuse(call.Tool); err != nil {
+			return nil, err
 		}
-		return next.CallTool(ctx, call)
-	})
+	}
+	return g.next.CallTool(ctx, call)
 }
 
 // Explain reports what a tool is, which rule decides, and what the chain does with its calls. add puts

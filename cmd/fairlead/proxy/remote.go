@@ -118,7 +118,7 @@ func (r *remote) hangUp(m *message) bool {
 	if r.version.value() != "" {
 		return false
 	}
-	id := members(m.Params)["requestId"] // one that names nothing cancels nothing
+	id := member(m.Params, "requestId") // one that names nothing cancels nothing
 	if cancel, ok := r.posts.Load(string(id)); ok {
 		cancel.(context.CancelFunc)()
 	}

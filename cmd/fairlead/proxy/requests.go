@@ -5,8 +5,11 @@ import (
 	"sync"
 )
 
-// requests are those that one side has to answer, by their IDs there.
-type requests struct{ sync.Map }
+// requests are those that one side has to answer, by their IDs there. The zero value is ready.
+type requests struct {
+	mu  sync.Mutex
+	all map[string]*request
+}
 
 // A request is one of ours, or one that was passed on.
 type request struct {
@@ -23,26 +26,62 @@ type answerOf struct {
 	err error
 }
 
+// store adds a request.
+func (r *requests) store(id string, one *request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil {
+		r.all = make(map[string]*request)
+	}
+	r.all[id] = one
+}
+
 // find returns a request that is not answered yet, nil if there is none.
 func (r *requests) find(id string) *request {
-	one, _ := r.Load(id)
-	found, _ := one.(*request)
-	return found
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[id]
 }
 
 // take returns a request that is answered, nil if it was already or there is none.
 func (r *requests) take(id string) *request {
-	one, _ := r.LoadAndDelete(id)
-	taken, _ := one.(*request)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one := r.all[id]
+	delete(r.all, id)
+	return one
+}
+
+// takeFrom takes the requests of a server that match, by their IDs.
+func (r *requests) takeFrom(server *server, match func(*request) bool) map[string]*request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := make(map[string]*request)
+	for id, one := range r.all {
+		if one.server == server && match(one) {
+			taken[id] = one
+			delete(r.all, id)
+		}
+	}
 	return taken
+}
+
+// takeAll takes every request.
+func (r *requests) takeAll() map[string]*request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.all
+	r.all = nil
+	return all
 }
 
 // await sends a request of ours, waits for its answer, and cancels it if ctx is done before.
 func (r *requests) await(ctx context.Context, one *request, send func() error, cancel func()) (*message, error) {
 	one.answer = make(chan answerOf, 1)
-	r.Store(one.id(), one)
+	id := one.id()
+	r.store(id, one)
 	if err := send(); err != nil {
-		r.take(one.id())
+		r.take(id)
 		return nil, err
 	}
 	select {
@@ -52,7 +91,7 @@ func (r *requests) await(ctx context.Context, one *request, send func() error, c
 		}
 		return got.m, got.m.err()
 	case <-ctx.Done():
-		r.take(one.id())
+		r.take(id)
 		cancel()
 		return nil, context.Cause(ctx)
 	}

@@ -31,8 +31,8 @@ func (s *server) lost(generation int, err error) {
 	s.mu.Unlock()
 
 	gone := fmt.Errorf("proxy: the server %q went away before it answered (%w); it is started again, look whether the call was carried out before you repeat it", s.Name, err)
-	for id := range s.requests.Range {
-		s.requests.take(id.(string)).end(nil, gone)
+	for _, one := range s.requests.takeAll() {
+		one.end(nil, gone)
 	}
 	s.session.takeBack(s)
 	if restart {

@@ -9,8 +9,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// An underWay is a request of the client's that is worked on here. It is in the context of everything done for it.
+// An underWay is a request of the client's that is worked on here. It is the context of everything done for it.
 type underWay struct {
+	context.Context
+
 	about  string // the client's request, by its ID
 	cancel context.CancelCauseFunc
 	last   atomic.Pointer[written] // what a server answered last
@@ -22,6 +24,14 @@ type underWay struct {
 }
 
 type underWayKey struct{}
+
+// Value returns the request itself for the key of this package.
+func (u *underWay) Value(key any) any {
+	if key == (underWayKey{}) {
+		return u
+	}
+	return u.Context.Value(key)
+}
 
 // underWayIn returns the request that a context is of. What belongs to none gets one of its own.
 func underWayIn(ctx context.Context) *underWay {
@@ -61,22 +71,21 @@ func (s *session) start(m *message, answer func(ctx context.Context, m *message)
 		return "proxy: too many requests are under way; wait for one of them"
 	}
 	ctx, cancel := context.WithCancelCause(s.ctx)
-	u := &underWay{about: m.id(), cancel: cancel}
-	ctx = context.WithValue(ctx, underWayKey{}, u)
-	s.running[m.id()] = u
+	u := &underWay{Context: ctx, about: m.id(), cancel: cancel}
+	s.running[u.about] = u
 	s.calls.Add(1)
 	s.work(func() {
 		defer s.calls.Done()
 		defer cancel(nil)
-		res, ok := answer(ctx, m)
-		for again := s.more(ctx, u, m, res); again != nil; again = s.more(ctx, u, m, res) {
-			res, ok = answer(ctx, again)
+		res, ok := answer(u, m)
+		for again := s.more(u, m, res); again != nil; again = s.more(u, m, res) {
+			res, ok = answer(u, again)
 		}
 		if !s.ended(u, m, res) {
 			return
 		}
 		s.forgetToken(m)
-		if ok && listens(ctx) { // one that was cancelled is not answered
+		if ok && listens(u) { // one that was cancelled is not answered
 			s.reply(res)
 		}
 	})
@@ -125,7 +134,7 @@ const maxRunning = 10_000
 
 // cancelled ends a call, or passes the cancellation on to the server.
 func (s *session) cancelled(m *message) {
-	id := members(m.Params)["requestId"] // one that names nothing cancels nothing
+	id := member(m.Params, "requestId") // one that names nothing cancels nothing
 	s.mu.Lock()
 	u := s.running[string(id)]
 	s.mu.Unlock()

@@ -54,6 +54,9 @@ func newServer(s Server, session *session) *server {
 	return &server{Server: s, session: session, log: session.proxy.log.With("server", s.Name), wait: wait}
 }
 
+// OverHTTP reports whether the server is reached over HTTP, so that the catalog watches what HTTP reports of a call.
+func (s *server) OverHTTP() bool { return s.URL != "" }
+
 // dial opens a link. It is nil if the server is closed.
 func (s *server) dial() (link, error) {
 	s.mu.Lock()
@@ -156,7 +159,7 @@ func (s *server) relay(ctx context.Context, m *message) {
 	case away:
 		return
 	case m.isRequest():
-		s.requests.Store(m.id(), &request{message: m, server: s, about: m.id()})
+		s.requests.store(m.id(), &request{message: m, server: s, about: m.id()})
 	}
 	if err := l.send(ctx, m); err != nil && m.isRequest() {
 		s.requests.take(m.id()).end(nil, err)

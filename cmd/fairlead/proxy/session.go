@@ -54,7 +54,7 @@ type session struct {
 	introduce  context.CancelFunc
 
 	hello   shared[json.RawMessage]            // of the client's initialize
-	client  shared[mcp.Meta]                   // the client's part of it
+	client  introduction                       // what it says of the client
 	version shared[string]                     // that was agreed on; "" without initialize
 	level   shared[json.RawMessage]            // of the client's logging/setLevel
 	meta    shared[map[string]json.RawMessage] // the client's last description of itself, if its requests carry one
@@ -223,7 +223,7 @@ func (s *session) note(m *message) {
 				client[key] = v
 			}
 		}
-		s.client.Store(client)
+		s.client.set(client)
 		s.hello.Store(m.Params)
 	case methodSetLevel:
 		s.level.Store(m.Params)
@@ -239,7 +239,7 @@ func (s *session) forgetToken(m *message) {
 
 // metaOf returns the members of _meta, nil if there are none.
 func metaOf(params json.RawMessage) map[string]json.RawMessage {
-	return members(members(params)["_meta"])
+	return members(member(params, "_meta"))
 }
 
 // route passes a message of the client to the server that it is for.
@@ -272,7 +272,7 @@ func (s *session) fromServer(from *server, m *message, about string) {
 	}
 	if m.isRequest() {
 		id := s.proxy.newID()
-		s.requests.Store(string(id), &request{message: m, server: from})
+		s.requests.store(string(id), &request{message: m, server: from})
 		s.out(&message{ID: id, Method: m.Method, Params: m.Params}, about)
 		return
 	}
@@ -289,7 +289,7 @@ func (s *session) fromServer(from *server, m *message, about string) {
 	case "notifications/tasks":
 		s.learn(m.Params)
 	case "notifications/progress":
-		if id, ok := s.tokens.Load(string(members(m.Params)["progressToken"])); ok {
+		if id, ok := s.tokens.Load(string(member(m.Params, "progressToken"))); ok {
 			about = id.(string)
 		}
 	case methodCancelled:
@@ -300,12 +300,9 @@ func (s *session) fromServer(from *server, m *message, about string) {
 
 // renamed is a server's cancellation of a request that the client has under our ID.
 func (s *session) renamed(from *server, m *message) *message {
-	at := string(members(m.Params)["requestId"])
-	for id, r := range s.requests.Range {
-		if r := r.(*request); r.server == from && r.id() == at {
-			s.requests.Delete(id)
-			return m.with("requestId", json.RawMessage(id.(string)))
-		}
+	at := string(member(m.Params, "requestId"))
+	for id := range s.requests.takeFrom(from, func(r *request) bool { return r.id() == at }) { // one at most
+		m = m.with("requestId", json.RawMessage(id))
 	}
 	return m
 }
@@ -313,11 +310,8 @@ func (s *session) renamed(from *server, m *message) *message {
 // takeBack cancels the questions of a server that has gone: the next one counts its requests anew,
 // and must not get an answer to another question.
 func (s *session) takeBack(from *server) {
-	for id, r := range s.requests.Range {
-		if r.(*request).server == from {
-			s.requests.Delete(id)
-			s.out(cancellation(json.RawMessage(id.(string)), "the server went away"), "")
-		}
+	for id := range s.requests.takeFrom(from, func(*request) bool { return true }) {
+		s.out(cancellation(json.RawMessage(id), "the server went away"), "")
 	}
 }
 

@@ -196,7 +196,7 @@ func (s *session) getPrompt(ctx context.Context, m *message) (json.RawMessage, e
 
 // complete asks the server of a prompt or a resource for completions of an argument.
 func (s *session) complete(ctx context.Context, m *message) (json.RawMessage, error) {
-	ref := members(m.Params)["ref"] // without one no server has it
+	ref := member(m.Params, "ref") // without one no server has it
 	if uri := textOf(ref, "uri"); uri != "" {
 		return s.askOwnerOf(ctx, m, uri)
 	}

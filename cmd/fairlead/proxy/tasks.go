@@ -49,13 +49,13 @@ const (
 
 // takesTasks reports whether the client that made a request takes a task as its response.
 func takesTasks(m *message) bool {
-	return members(members(m.meta[mcp.MetaKeyClientCapabilities])["extensions"])[extensionTasks] != nil
+	return member(member(m.meta[mcp.MetaKeyClientCapabilities], "extensions"), extensionTasks) != nil
 }
 
 // declared returns the result of server/discover with the extension in it.
 func declared(result json.RawMessage) json.RawMessage {
-	capabilities := members(result)["capabilities"]
-	extensions := withMember(members(capabilities)["extensions"], extensionTasks, struct{}{})
+	capabilities := member(result, "capabilities")
+	extensions := withMember(member(capabilities, "extensions"), extensionTasks, struct{}{})
 	return withMember(result, "capabilities", withMember(capabilities, "extensions", extensions))
 }
 
@@ -93,7 +93,7 @@ func (t *task) result(kind string) json.RawMessage {
 }
 
 // more waits for the input that the call of a task needs, and returns the call with it; nil means that it has ended.
-func (s *session) more(ctx context.Context, u *underWay, m, res *message) *message {
+func (s *session) more(u *underWay, m, res *message) *message {
 	s.mu.Lock()
 	t := u.task
 	s.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *session) more(ctx context.Context, u *underWay, m, res *message) *messa
 			m = m.with("requestState", state)
 		}
 		return m
-	case <-ctx.Done():
+	case <-u.Done():
 		return nil
 	}
 }
@@ -205,7 +205,7 @@ func (s *session) ourTask(m *message, t *task, verb string) *message {
 		t.cancel(&cancelledError{})
 	case "update":
 		responses := make(map[string]json.RawMessage)
-		for key, response := range members(members(m.Params)["inputResponses"]) {
+		for key, response := range members(member(m.Params, "inputResponses")) {
 			if round, name, _ := strings.Cut(key, " "); round == strconv.Itoa(t.rounds) {
 				responses[name] = response
 			}
@@ -253,12 +253,12 @@ func (s *session) learn(raw json.RawMessage) {
 	}
 	end := middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (res *mcp.CallToolResult, err error) {
 		s.proxy.o.Doubt.Settle(ctx, call, "its task")
-		trusted, failure := s.proxy.plan().policy.TrustsResults(call.Tool), members(raw)["error"]
+		trusted, failure := s.proxy.plan().policy.TrustsResults(call.Tool), member(raw, "error")
 		if status == "failed" {
 			s.proxy.tracker.Result(call.Scope, call, nil, fmt.Errorf("%s %s", textOf(failure, "message"), failure), trusted)
 			return nil, fmt.Errorf("proxy: the task of the server %q has failed: %.200s", t.of.Name, failure)
 		}
-		w, err := readResult(members(raw)["result"])
+		w, err := readResult(member(raw, "result"))
 		s.proxy.tracker.Result(call.Scope, call, w.res, err, trusted)
 		return w.res, err
 	})

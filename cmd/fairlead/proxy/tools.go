@@ -98,7 +98,7 @@ func (s *session) named(now *set, name string) *middleware.Tool {
 
 // listTools answers tools/list: with what may be called, on one page.
 func (s *session) listTools(ctx context.Context, m *message) (*message, bool) {
-	if cursor := members(m.Params)["cursor"]; cursor != nil && string(cursor) != "null" {
+	if cursor := member(m.Params, "cursor"); cursor != nil && string(cursor) != "null" {
 		return m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "proxy: there is one page of tools; list them without a cursor"}), true
 	}
 	now, err := s.tools.set(ctx, true, m.id())
@@ -194,7 +194,7 @@ func (t *toolsOf) keep(list json.RawMessage, first bool) {
 func (t *toolsOf) schema(tool string) json.RawMessage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return members(t.written[tool])["inputSchema"]
+	return member(t.written[tool], "inputSchema")
 }
 
 // announced has the next call read a server's list again, and approved calls of its tools wait for it.
