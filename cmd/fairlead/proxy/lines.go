@@ -107,8 +107,11 @@ var errStopped = errors.New("the connection is closed")
 
 // send hands a message to the writer. With an error it was not sent.
 func (w *lineWriter) send(ctx context.Context, m *message) error {
-	if w.writing.Err() != nil {
+	switch {
+	case w.writing.Err() != nil:
 		return notSent(errStopped)
+	case ctx.Err() != nil:
+		return notSent(context.Cause(ctx))
 	}
 	select {
 	case w.lines <- m: // as nearly always
