@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/conditions"
-	"github.com/fairlead-go/fairlead/internal/probes"
+	"github.com/fairlead-go/fairlead/internal/languages"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -36,7 +36,7 @@ type agreed struct {
 // run makes the call with one grant, which is recorded as consumed before the call is handed over.
 func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, error) {
 	if tool := yes.call.Tool; yes.edited { // the guard gets the class of the edited call
-		by, _ := conditions.Apply(&yes.call, probes.Judge)
+		by, _ := conditions.Apply(&yes.call, languages.Judge)
 		ctx = callstate.WithAnswer(ctx, &yes.call, callstate.Static(ctx, tool), func(accepted annotation.Annotations) annotation.Annotations {
 			return annotation.Raise(by(accepted), tool.Annotations)
 		})

@@ -76,7 +76,8 @@ func TestConditionsDecideWithoutSettings(t *testing.T) {
 		{"a query with a second statement", worst(dangerous, query), `{"sql":"COMMIT; DROP TABLE customers;"}`, dangerous, `sql: "COMMIT" does not begin a SELECT`},
 		{"a query that is not understood", worst(dangerous, query), `{"sql":"MATCH (n) RETURN n"}`, dangerous, "does not begin a SELECT"},
 		{"no text for a query", worst(dangerous, query), `{"sql":["SELECT 1"]}`, dangerous, "not judged"},
-		{"a command without a probe", worst(dangerous, command), `{"command":"ls"}`, dangerous, "the shell in command is not judged"},
+		{"a command that reads", worst(dangerous, command), `{"command":"ls"}`, safe, "command: ls"},
+		{"a command that deletes", worst(dangerous, command), `{"command":"rm x"}`, dangerous, `command: the command "rm"`},
 		{"a language without a probe", worst(dangerous, script), `{"code":"1"}`, dangerous, "the javascript in code is not judged"},
 
 		{"all steps read", worst(dangerous, steps), `{"steps":[{"op":"get"},{"op":"get"}]}`, safe, `steps[].op is "get"`},

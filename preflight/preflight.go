@@ -32,7 +32,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/conditions"
 	"github.com/fairlead-go/fairlead/internal/fault"
-	"github.com/fairlead-go/fairlead/internal/probes"
+	"github.com/fairlead-go/fairlead/internal/languages"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
@@ -51,9 +51,8 @@ type Options struct {
 	// WorstCase gives each call the class of its tool's worst one, whatever the tool's conditions are. False applies
 	// them.
 	WorstCase bool
-	// Texts are the probes by which texts are judged, by the language that a condition names, such as "sql" or "shell".
-	// Nil judges sql alone, by probe.SQL, which suits any dialect; a text of a language without a probe counts as
-	// carried out, so it asks. probe.AnyShell suits any shell.
+	// Texts are probes in the place of the usual ones, or for further languages, by the language that a condition names.
+	// Nil judges each of [Languages] by its usual probe; a text of another language counts as carried out, so it asks.
 	Texts map[string]Probe
 	// Resolver asks the server of a tool; nil means that none is asked.
 	Resolver Resolver
@@ -86,6 +85,9 @@ func New(o Options) middleware.Middleware {
 	return m
 }
 
+// Languages returns the languages that are judged without settings, sorted: "sql", "shell" and others.
+func Languages() []string { return languages.Names() }
+
 // Mildest returns the class of the least strict call of a tool with these annotations, as its conditions are applied
 // with the options. It is for a list of what somebody may call who may only read: each call has the class of its own
 // arguments.
@@ -93,7 +95,7 @@ func (o Options) Mildest(a annotation.Annotations) annotation.Safety {
 	if o.WorstCase {
 		return a.Safety()
 	}
-	return conditions.Mildest(a, func(language string) bool { return language == probes.Known || o.Texts[language] != nil })
+	return conditions.Mildest(a, func(language string) bool { return o.Texts[language] != nil || languages.Of(language) != nil })
 }
 
 // texts returns what judges the texts of arguments. A probe that panics has called the text dangerous.
@@ -107,7 +109,7 @@ func (o Options) texts() annotation.Judge {
 	return func(language, text string) (class annotation.Safety, why string) {
 		probe, ok := texts[language]
 		if !ok {
-			return probes.Judge(language, text)
+			return languages.Judge(language, text)
 		}
 		defer func() {
 			if v := recover(); v != nil {

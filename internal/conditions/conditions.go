@@ -7,7 +7,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
-	"github.com/fairlead-go/fairlead/internal/probes"
+	"github.com/fairlead-go/fairlead/internal/languages"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/redact"
@@ -88,7 +88,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		callstate.Of(ctx).Decide("preflight", "refused", "")
 		return nil, err
 	}
-	over, why := Apply(&call, probes.Judge)
+	over, why := Apply(&call, languages.Judge)
 	callstate.Of(ctx).Decide("preflight", "condition", why)
 	return c.next.CallTool(callstate.Answer(ctx, &call, over), call)
 }

@@ -1,5 +1,5 @@
 // Package probes reads the text of an argument: SQL, and requests of HTTP. Package preflight/probe offers the readers to
-// hosts, and [Judge] is what conditions on arguments are judged by if the host sets nothing.
+// hosts, and internal/languages lists those that judge conditions on arguments if the host sets nothing.
 package probes
 
 import (

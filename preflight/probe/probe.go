@@ -5,12 +5,13 @@
 //
 // A text is a read only if every part of it is known to read; anything else is destructive.
 //
-// A condition on an argument names the language of its text, and then no rule is needed: [preflight.New] reads sql by
-// SQL, and other languages by the probes of preflight.Options.Texts.
+// A condition on an argument names the language of its text, and then no rule is needed: [preflight.New] judges each of
+// [preflight.Languages] by its probe.
 package probe
 
 import (
 	"github.com/fairlead-go/fairlead/internal/probes"
+	"github.com/fairlead-go/fairlead/internal/shell"
 	"github.com/fairlead-go/fairlead/preflight"
 )
 
@@ -36,5 +37,15 @@ func SQL(text string) preflight.Verdict { return preflight.Verdict(probes.SQL(te
 // HTTP cannot see that a server answers a harmless GET by changing something, nor where a redirect leads.
 func HTTP(text string) preflight.Verdict { return preflight.Verdict(probes.HTTP(text)) }
 
-func harmless(why string) preflight.Verdict { return preflight.Verdict(probes.Harmless(why)) }
-func harmful(why string) preflight.Verdict  { return preflight.Verdict(probes.Harmful(why)) }
+// Shell reads a command line for a POSIX-like shell: sh, bash, dash, ksh, zsh, fish. It is a read if every command is
+// in a table of commands that read, each with only flags of the table, joined by nothing but |, &&, || and ;. All else
+// is destructive: other commands, variables, substitutions, assignments, functions, redirections (except to /dev/null
+// and 2>&1), the background, comments, backslashes, braces.
+//
+// Shell cannot see aliases, a PATH with another ls in front, or a program's own configuration. Do not use it for the
+// shells of Windows, whose quotes end elsewhere.
+func Shell(text string) preflight.Verdict { return preflight.Verdict(shell.Shell(text)) }
+
+// AnyShell reads a command line for a shell that is not known. It is stricter than [Shell]: quotes hold only what no
+// shell makes something else of, those of Windows included, and no command reaches an address that the text chooses.
+func AnyShell(text string) preflight.Verdict { return preflight.Verdict(shell.AnyShell(text)) }

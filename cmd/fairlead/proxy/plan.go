@@ -26,7 +26,6 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/preflight"
-	"github.com/fairlead-go/fairlead/preflight/probe"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/fairlead-go/fairlead/timeout"
@@ -56,7 +55,7 @@ const (
 func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	log := p.o.Logger
 	judge := preflight.Options{
-		Rules: now.Arguments, WorstCase: now.WorstCase, Texts: map[string]preflight.Probe{"shell": probe.AnyShell}, Logger: log,
+		Rules: now.Arguments, WorstCase: now.WorstCase, Logger: log,
 	}
 	ask := now.Approvals
 	ask.Timeout = cmp.Or(ask.Timeout, answerTime)

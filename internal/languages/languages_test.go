@@ -1,10 +1,10 @@
-package probes_test
+package languages_test
 
 import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/probes"
+	"github.com/fairlead-go/fairlead/internal/languages"
 )
 
 func TestJudge(t *testing.T) {
@@ -27,13 +27,16 @@ func TestJudge(t *testing.T) {
 		{"sql", "", asks},
 		{"sql", "DESCRIBE everything", asks},
 
-		{"shell", "ls", annotation.Unknown},
+		{"shell", "git status", reads},
+		{"shell", "git push --force", asks},
+		{"shell", "curl https://example.com/", asks},
+
 		{"http", "GET https://example.com/", annotation.Unknown},
 		{"javascript", "1", annotation.Unknown},
 		{"SQL", "SELECT 1", annotation.Unknown},
 		{"", "SELECT 1", annotation.Unknown},
 	} {
-		got, why := probes.Judge(tt.language, tt.text)
+		got, why := languages.Judge(tt.language, tt.text)
 		if got != tt.want || (got != annotation.Unknown) != (why != "") {
 			t.Errorf("%s %q: %v (%s), want %v", tt.language, tt.text, got, why, tt.want)
 		}

@@ -1,4 +1,5 @@
-package probe
+// Package shell reads command lines. Package preflight/probe offers its readers to hosts.
+package shell
 
 // The command line is parsed by mvdan.cc/sh as bash, and refused if it has any construct in which shells differ. What
 // remains are plain commands. Each must be in the table of shell.txt, with flags of the table only, since one flag
@@ -15,18 +16,11 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/probes"
-	"github.com/fairlead-go/fairlead/preflight"
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Shell reads a command line for a POSIX-like shell: sh, bash, dash, ksh, zsh, fish. It is a read if every command is
-// in a table of commands that read, each with only flags of the table, joined by nothing but |, &&, || and ;. All else
-// is destructive: other commands, variables, substitutions, assignments, functions, redirections (except to /dev/null
-// and 2>&1), the background, comments, backslashes, braces.
-//
-// Shell cannot see aliases, a PATH with another ls in front, or a program's own configuration. Do not use it for the
-// shells of Windows, whose quotes end elsewhere.
-func Shell(text string) preflight.Verdict {
+// Shell judges a command line, as package preflight/probe documents.
+func Shell(text string) probes.Verdict {
 	if why := probes.Plain(text); why != "" {
 		return harmful(why)
 	}
@@ -48,9 +42,8 @@ func Shell(text string) preflight.Verdict {
 	return harmless(strings.Join(names, ", "))
 }
 
-// AnyShell reads a command line for a shell that is not known. It is stricter than [Shell]: quotes hold only what no
-// shell makes something else of, those of Windows included, and no command reaches an address that the text chooses.
-func AnyShell(text string) preflight.Verdict {
+// AnyShell judges a command line for a shell that is not known, as package preflight/probe documents.
+func AnyShell(text string) probes.Verdict {
 	v := Shell(text)
 	if v.Annotations.Safety() != annotation.Safe {
 		return v
@@ -385,3 +378,6 @@ var shellCommands = sync.OnceValue(func() map[string]shellCommand {
 	}
 	return commands
 })
+
+func harmless(why string) probes.Verdict { return probes.Harmless(why) }
+func harmful(why string) probes.Verdict  { return probes.Harmful(why) }

@@ -1,0 +1,41 @@
+// Package languages states which languages of arguments are judged, and by which probe. It is the one list of them, for
+// the library and the program, and what counts if the host sets nothing.
+package languages
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/probes"
+	"github.com/fairlead-go/fairlead/internal/shell"
+)
+
+// A Probe reads a text of one language. One that it does not understand is not a read.
+type Probe func(text string) probes.Verdict
+
+// all has the languages by the names that conditions use, see [annotation.Condition].Language.
+var all = map[string]Probe{
+	"sql":   probes.SQL,
+	"shell": shell.AnyShell, // which shell it is is not known
+}
+
+// Names returns the languages that have a probe, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(all)) }
+
+// Of returns the probe of a language, nil if there is none.
+func Of(language string) Probe { return all[language] }
+
+// Judge is the [annotation.Judge] of conditions for which the host has set nothing. A text that is not certain to read
+// asks, and a language that has no probe is Unknown.
+func Judge(language, text string) (class annotation.Safety, why string) {
+	probe := all[language]
+	if probe == nil {
+		return annotation.Unknown, ""
+	}
+	v := probe(text)
+	if v.Annotations.Safety() == annotation.Safe {
+		return annotation.Safe, v.Why
+	}
+	return annotation.Dangerous, v.Why
+}
