@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,10 @@ type Condition struct {
 	// Language is that of the argument's text, if a probe has to judge it: "sql", "shell", "javascript". Without such
 	// a probe the text counts as Other.
 	Language string `json:"language,omitempty"`
+	// With are further arguments that the text is read together with, by the name of the part that they are, as JSON
+	// Pointers of one step: {"method": "/method"} for a URL of "http". The probe then reads a JSON object with the part
+	// "text", which is the argument itself, and those of With that the call has. Nil for a text that stands alone.
+	With map[string]string `json:"with,omitempty"`
 	// Other is the class of every other value: an unknown one, one of another type, null.
 	Other Safety `json:"other"`
 	// Effect states what the argument does, for people: "writes a file", "chooses the deed".
@@ -88,6 +93,14 @@ func (c *Condition) Name() string {
 	return onLine(name.String())
 }
 
+// texts returns the arguments that make up a text.
+func (c *Condition) texts() string {
+	if len(c.With) == 0 {
+		return c.Name()
+	}
+	return c.Name() + ", with " + onLine(strings.Join(slices.Sorted(maps.Keys(c.With)), ", "))
+}
+
 // onLine returns a text as it is shown among others: quoted if it has characters that cannot be seen, or is long.
 func onLine(s string) string {
 	const most = 80
@@ -126,7 +139,7 @@ func (c Condition) String() string {
 	}
 	switch {
 	case c.Language != "":
-		return fmt.Sprintf("by the %s in %s%s: judged by its text, unjudged %s", onLine(c.Language), c.Name(), because, c.Other)
+		return fmt.Sprintf("by the %s in %s%s: judged by its text, unjudged %s", onLine(c.Language), c.texts(), because, c.Other)
 	case len(c.Values) == 0:
 		return fmt.Sprintf("%s if %s is given%s, otherwise %s", c.Other, c.Name(), because, c.Absent)
 	}
@@ -161,7 +174,11 @@ const (
 	maxConditions = 64
 	maxOutcomes   = 512
 	maxArgument   = 512
+	maxParts      = 8
 )
+
+// textPart is the part of a text with further parts that is the argument itself.
+const textPart = "text"
 
 func (c *Condition) validate() error {
 	switch {
@@ -170,8 +187,15 @@ func (c *Condition) validate() error {
 	case !c.Absent.known() || !c.Other.known():
 		return fmt.Errorf("%s: the classes of an absent and of another value are %v and %v, and have to be safe, moderate or dangerous",
 			c.Argument, c.Absent, c.Other)
+	case len(c.With) > maxParts || c.With != nil && (c.Language == "" || c.With[textPart] != ""):
+		return fmt.Errorf("%s: with takes up to %d further parts of a text in a language", c.Argument, maxParts)
 	case len(c.Values) > maxOutcomes:
 		return fmt.Errorf("%s: %d values are more than %d", c.Argument, len(c.Values), maxOutcomes)
+	}
+	for part, pointer := range c.With {
+		if name, ok := strings.CutPrefix(pointer, "/"); part == "" || !ok || name == "" || name == "*" || strings.Contains(name, "/") {
+			return fmt.Errorf("%s: with: %.40q is no pointer to an argument of one step, such as /method", c.Argument, pointer)
+		}
 	}
 	for i, o := range c.Values {
 		_, text := o.Value.(string)
@@ -209,7 +233,8 @@ func decodeConditions(raw json.RawMessage) (all []Condition, err error) {
 }
 
 // A Judge reads the text of an argument and returns the class of a call with it and, for people, the word that decided.
-// It returns Unknown for a language or a text that it cannot read.
+// It returns Unknown for a language or a text that it cannot read. The text of a language that is written as JSON, such
+// as "mongodb", may be an object or a list of the arguments, as it was sent; see also [Condition].With.
 type Judge func(language, text string) (class Safety, why string)
 
 // A Decision is what the conditions of a tool make of one call.
@@ -237,7 +262,7 @@ func (a Annotations) Decide(arguments json.RawMessage, judge Judge) Decision {
 	d := Decision{Class: Safe}
 	for i := range a.Conditions {
 		c := &a.Conditions[i]
-		found, why := c.at(arguments, strings.Split(c.Argument, "/")[1:], judge)
+		found, why := c.at(arguments, strings.Split(c.Argument, "/")[1:], c.reader(arguments, judge))
 		if d.Condition == nil || found < d.Class {
 			d = Decision{found, c, why}
 		}
@@ -257,16 +282,7 @@ func (c *Condition) at(value json.RawMessage, steps []string, judge Judge) (Safe
 	if !ok {
 		return min(c.Other, c.Absent), c.Name() + " cannot be read"
 	}
-	name := unescape.Replace(steps[0])
-	found, similar := json.RawMessage(nil), 0
-	for _, m := range members {
-		if strings.EqualFold(m.Name, name) { // servers in Go do not tell case apart
-			similar++
-		}
-		if m.Name == name {
-			found = m.Value
-		}
-	}
+	found, similar := member(members, unescape.Replace(steps[0]))
 	switch {
 	case similar == 0:
 		return c.Absent, c.Name() + " is not given"
@@ -291,6 +307,47 @@ func (c *Condition) each(list json.RawMessage, steps []string, judge Judge) (Saf
 	return class, why
 }
 
+// inJSON reports whether texts of a language are JSON: a query may then be an object or a list, and no text.
+func inJSON(language string) bool { return language == "mongodb" }
+
+// reader returns the judge of the condition's texts, each with its further parts. A part that cannot be told from another
+// makes the text one that nobody has judged.
+func (c *Condition) reader(arguments json.RawMessage, judge Judge) Judge {
+	if judge == nil || len(c.With) == 0 {
+		return judge
+	}
+	return func(language, text string) (Safety, string) {
+		members, ok := strictjson.Members(arguments)
+		parts := map[string]any{textPart: text}
+		for part, pointer := range c.With {
+			found, similar := member(members, unescape.Replace(pointer[1:]))
+			if similar > 0 {
+				parts[part] = found
+			}
+			ok = ok && (similar == 0 || similar == 1 && found != nil)
+		}
+		raw, err := json.Marshal(parts)
+		if err != nil || !ok {
+			return Unknown, ""
+		}
+		return judge(language, string(raw))
+	}
+}
+
+// member returns the member of a name, and how many there are that servers may take for it: those in Go do not tell case
+// apart.
+func member(members []strictjson.Member, name string) (found json.RawMessage, similar int) {
+	for _, m := range members {
+		if strings.EqualFold(m.Name, name) {
+			similar++
+		}
+		if m.Name == name {
+			found = m.Value
+		}
+	}
+	return found, similar
+}
+
 // of returns the class of the argument's value.
 func (c *Condition) of(raw json.RawMessage, judge Judge) (Safety, string) {
 	var value any
@@ -303,6 +360,9 @@ func (c *Condition) of(raw json.RawMessage, judge Judge) (Safety, string) {
 		}
 	}
 	text, isText := value.(string)
+	if raw = bytes.TrimSpace(raw); inJSON(c.Language) && (raw[0] == '{' || raw[0] == '[') {
+		text, isText = string(raw), true
+	}
 	switch {
 	case len(c.Values) > 0:
 		return c.Other, fmt.Sprintf("%s is none of the values that are known", c.Name())
@@ -313,7 +373,7 @@ func (c *Condition) of(raw json.RawMessage, judge Judge) (Safety, string) {
 			return class, strings.TrimSuffix(c.Name()+": "+why, ": ")
 		}
 	}
-	return c.Other, fmt.Sprintf("the %s in %s is not judged", onLine(c.Language), c.Name())
+	return c.Other, fmt.Sprintf("the %s in %s is not judged", onLine(c.Language), c.texts())
 }
 
 // For returns what is known about a call with these arguments, and the decision. The class is that of
@@ -413,7 +473,7 @@ func (a *Annotations) raiseConditions(class Safety) {
 			c.Values[i].Class = min(c.Values[i].Class, class)
 		}
 		if class < Safe {
-			c.Language = "" // whatever the text is
+			c.Language, c.With = "", nil // whatever the text is
 		}
 		if c.Decides() {
 			raised = append(raised, c)

@@ -282,3 +282,47 @@ func TestConditionText(t *testing.T) {
 		t.Error("a member called * cannot be told from every element")
 	}
 }
+
+// A text of several arguments is judged as one, and one part that two readers could read differently leaves it unjudged.
+func TestDecideByTextsWithParts(t *testing.T) {
+	t.Parallel()
+	request := annotation.Condition{
+		Argument: "/url", Absent: dangerous, Other: dangerous, Language: "http", With: map[string]string{"method": "/method", "body": "/a~1b"},
+	}
+	pipeline := annotation.Condition{Argument: "/pipeline", Absent: safe, Other: dangerous, Language: "mongodb"}
+	read := func(language, text string) (annotation.Safety, string) { return safe, language + " " + text }
+	for _, c := range []struct {
+		name, arguments string
+		condition       annotation.Condition
+		want            annotation.Safety
+		why             string
+	}{
+		{"alone", `{"url":"x","other":1}`, request, safe, `url: http {"text":"x"}`},
+		{"with a part", `{"url":"x","method":"GET"}`, request, safe, `url: http {"method":"GET","text":"x"}`},
+		{"with a part of any type", `{"a/b":{"c":[1]},"url":"x"}`, request, safe, `url: http {"body":{"c":[1]},"text":"x"}`},
+		{"a part in another case", `{"url":"x","Method":"POST"}`, request, dangerous, "the http in url, with body, method is not judged"},
+		{"a part twice", `{"url":"x","method":"GET","method":"POST"}`, request, dangerous, "the http in url, with body, method is not judged"},
+		{"no text", `{"url":7,"method":"GET"}`, request, dangerous, "the http in url, with body, method is not judged"},
+		{"without the text", `{"method":"GET"}`, request, dangerous, "url is not given"},
+		{"a list", `{"pipeline": [{"$match":{}}]}`, pipeline, safe, `pipeline: mongodb [{"$match":{}}]`},
+		{"an object", `{"pipeline":{"a":1}}`, pipeline, safe, `pipeline: mongodb {"a":1}`},
+		{"a text", `{"pipeline":"[]"}`, pipeline, safe, `pipeline: mongodb []`},
+		{"a number", `{"pipeline":1}`, pipeline, dangerous, "the mongodb in pipeline is not judged"},
+		{"null", `{"pipeline":null}`, pipeline, dangerous, "the mongodb in pipeline is not judged"},
+	} {
+		got := with(dangerous, c.condition).Decide(json.RawMessage(c.arguments), read)
+		if got.Class != c.want || got.Why != c.why {
+			t.Errorf("%s: got %v, %q, want %v, %q", c.name, got.Class, got.Why, c.want, c.why)
+		}
+	}
+	bad := request
+	for _, with := range []map[string]string{{"a": ""}, {"a": "/"}, {"a": "/b/c"}, {"a": "/*"}, {"": "/a"}, {"text": "/a"}, {"a": "b"}} {
+		bad.With = with
+		if err := (annotation.Annotations{ReadOnly: no, Destructive: yes, Conditions: []annotation.Condition{bad}}).Validate(); err == nil {
+			t.Errorf("with %v: no error", with)
+		}
+	}
+	if got, want := request.String(), "by the http in url, with body, method: judged by its text, unjudged dangerous"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
