@@ -67,7 +67,7 @@ func (t *tool) accounted() *parameter {
 		case p.pointer == "":
 		case p.kind == choosesDeed && t.open():
 			return p
-		case p.carriedOut() && t.deed.effect == commands:
+		case p.kind == sendsRequest, p.carriedOut() && (t.deed.effect == commands || t.name.runs() && t.params.speaks(p.language)):
 			return p
 		}
 	}
@@ -80,7 +80,7 @@ func (t *tool) accounted() *parameter {
 }
 
 func (p *parameter) carriedOut() bool {
-	return p.kind == executesText || p.kind == mayExecuteText || p.kind == asksText
+	return p.kind == sendsRequest || p.kind == executesText || p.kind == mayExecuteText || p.kind == asksText
 }
 
 // open reports whether the deed is what a parameter chooses: the name has no firm verb, or one without a meaning of its
@@ -101,9 +101,9 @@ func (t *tool) condition(p *parameter, floor annotation.Safety, deed bool) annot
 	case choosesDeed:
 		c.Other = floor
 		t.choices(&c, p, floor, deed)
-	case executesText, mayExecuteText, asksText:
+	case sendsRequest, executesText, mayExecuteText, asksText:
 		if deed || floor == annotation.Safe { // else the text alone does not decide
-			c.Language = p.language
+			c.Language, c.With = p.language, p.with
 		}
 		if deed {
 			c.Absent = c.Other

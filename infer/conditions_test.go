@@ -40,6 +40,21 @@ const conditioned = `
 	run_command | Run a shell command | {"properties":{"command":{"type":"string"}}} | dangerous | by the shell in command (is carried out): judged by its text, unjudged dangerous
 	run_command | Run a command of the device | {"properties":{"command":{"type":"string"}}} | dangerous | by the command in command (is carried out): judged by its text, unjudged dangerous
 	get_lamps | Gets the lamps | {"properties":{"*":{"type":"object","properties":{"action":{"enum":["list","delete"]}}}}} | dangerous |
+	http_request | Make an HTTP request | {"properties":{"url":{"type":"string"},"method":{"enum":["GET","POST"]},"headers":{"type":"object"},"body":{"type":"string"}}} | dangerous | by the http in url, with body, headers, method (is carried out): judged by its text, unjudged dangerous
+	api_call | Call any API endpoint | {"properties":{"path":{"type":"string"},"method":{"type":"string"}}} | dangerous | by the http in path, with method (is carried out): judged by its text, unjudged dangerous
+	fetch | Fetch a URL | {"properties":{"url":{"type":"string"},"method":{"type":"string"}}} | dangerous | by the http in url, with method (is carried out): judged by its text, unjudged dangerous
+	list_lamps | Lists the lamps of a file | {"properties":{"path":{"type":"string"},"method":{"type":"string","description":"quick or slow"}}} | safe |
+	execute_query | Execute an instant query against Prometheus | {"properties":{"query":{"type":"string"}}} | dangerous | by the promql in query (is carried out): judged by its text, unjudged dangerous
+	run_promql | Run PromQL | {"properties":{"promql":{"type":"string"}}} | dangerous | by the promql in promql (is carried out): judged by its text, unjudged dangerous
+	query_graphql | Query an endpoint with the given query | {"properties":{"query":{"type":"string"},"variables":{"type":"string"}}} | dangerous | by the graphql in query (is carried out): judged by its text, unjudged dangerous
+	execute | Execute a GraphQL operation | {"properties":{"document":{"type":"string"}}} | dangerous | by the graphql in document (is carried out): judged by its text, unjudged dangerous
+	read_neo4j | Execute a read-only query on the neo4j database | {"properties":{"query":{"type":"string"}}} | dangerous | by the cypher in query (is carried out): judged by its text, unjudged dangerous
+	run_query | Runs a query on the MongoDB database | {"properties":{"query":{"type":"string"}}} | dangerous | by the mongodb in query (is carried out): judged by its text, unjudged dangerous
+	run_query | Runs a query on ClickHouse | {"properties":{"query":{"type":"string"}}} | dangerous | by the sql in query (is carried out): judged by its text, unjudged dangerous
+	run_query | Runs a Kusto query | {"properties":{"query":{"type":"string"}}} | dangerous | by the kql in query (is carried out): judged by its text, unjudged dangerous
+	execute_jq | Executes a query | {"properties":{"query":{"type":"string"}}} | dangerous | by the jq in query (is carried out): judged by its text, unjudged dangerous
+	run_script | Runs a jq filter | {"properties":{"script":{"type":"string"}}} | dangerous | by the script in script (is carried out): judged by its text, unjudged dangerous
+	run_query | Runs a query | {"properties":{"query":{"type":"string"}}} | dangerous | by the query in query (is carried out): judged by its text, unjudged dangerous
 	aggregate | Run an aggregation | {"properties":{"pipeline":{"type":"array"}}} | dangerous | by the mongodb in pipeline (is carried out): judged by its text, unjudged dangerous`
 
 func TestConditions(t *testing.T) {

@@ -46,7 +46,7 @@ var cueWords = []struct {
 	{switcher, `reset delete remove purge erase wipe`},
 	{asked, `query statement`},
 	{addressee, `recipient recipients attendees participants invitees`},
-	{strict, `sql code script command shell bash powershell javascript expression cypher cmd`},
+	{strict, `sql code script command shell bash powershell javascript expression cypher cmd graphql promql`},
 	{callback, `webhook callback`},
 	{funds, `budget tip bounty payment spend`},
 }

@@ -47,7 +47,7 @@ func (s *server) infer(def *mcp.Tool, name []word, shared int) annotation.Annota
 	t := tool{title: def.Title, name: judge(name[shared:])}
 	t.said.name = def.Name
 	t.said.read(def.Description)
-	t.params.about = def.Description
+	t.params.about, t.params.named = def.Description, def.Name
 	t.params.listens, t.params.repeated = !t.name.firm || t.name.effect == reads, s.texts
 	if def.InputSchema != nil {
 		t.params.read(schema.Decoded(def.InputSchema))
@@ -57,4 +57,4 @@ func (s *server) infer(def *mcp.Tool, name []word, shared int) annotation.Annota
 }
 
 // Version names the lexicon and the rules together. It changes whenever a tool may get another class.
-const Version = "6"
+const Version = "7"

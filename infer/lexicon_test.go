@@ -233,7 +233,7 @@ var rows = []struct{ tool, want, words string }{
 	{`create widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `overwrite cascade permanent permanently hard`},
 	{`get widget | | {"properties":{"_":{"type":"boolean"}}}`, "dangerous", `reset delete remove purge erase wipe`},
 	{`run gadget | | {"properties":{"_":{"type":"string"}}}`, "dangerous", `sql code script command shell bash powershell javascript
-		expression cypher cmd`},
+		expression cypher cmd graphql promql`},
 	{`query gadget | | {"properties":{"sql":{"type":"string"}}}`, "dangerous", `query`},
 	{`_ widget | | {"properties":{"id":{"type":"string"}}}`, "idempotent", `set put upsert configure update`},
 }

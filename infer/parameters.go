@@ -15,6 +15,7 @@ type kind uint8
 const (
 	choosesDeed    kind = iota + 1 // action: get, delete
 	namesDeed                      // a command in free text, beside what it takes
+	sendsRequest                   // url and method: any request is sent
 	executesText                   // sql, command: the text is carried out
 	asksText                       // query: or what is looked for
 	mayExecuteText                 // code: or a short word for something, such as a country's
@@ -32,7 +33,7 @@ const (
 
 // effects are the kinds as people read them.
 var effects = map[kind]string{
-	choosesDeed: "chooses the deed", namesDeed: "names any deed", executesText: "is carried out", mayExecuteText: "is carried out", asksText: "is carried out", writesFile: "writes a file",
+	choosesDeed: "chooses the deed", sendsRequest: "is carried out", namesDeed: "names any deed", executesText: "is carried out", mayExecuteText: "is carried out", asksText: "is carried out", writesFile: "writes a file",
 	sendsAway: "sends to an address", writesToPeople: "writes to people", spendsMoney: "spends money", takesAway: "takes away",
 	overridesGuard: "overrides a protection", doesMore: "does more", showsWrite: "shows a write", triesOnly: "only tries",
 	saysDeed: "does what its description states",
@@ -42,14 +43,15 @@ var effects = map[kind]string{
 type parameter struct {
 	*schema.Parameter
 	kind       kind
-	pointer    string   // see annotation.Condition; "" if it has none
-	top        bool     // it is an argument, and not in one
-	found      finding  // what a call with it does, the worst of its values
-	noun       finding  // the same, of values that may be nouns: an email, a trash
-	dispatched bool     // a command beside what it takes
-	unusual    bool     // its name does not tell that it chooses the deed
-	choices    []choice // what each of its values does
-	language   string   // of the text that is carried out
+	pointer    string            // see annotation.Condition; "" if it has none
+	top        bool              // it is an argument, and not in one
+	found      finding           // what a call with it does, the worst of its values
+	noun       finding           // the same, of values that may be nouns: an email, a trash
+	dispatched bool              // a command beside what it takes
+	unusual    bool              // its name does not tell that it chooses the deed
+	choices    []choice          // what each of its values does
+	language   string            // of the text that is carried out
+	with       map[string]string // further parts of the text, see annotation.Condition
 }
 
 // A choice is what one value does; nothing, if it is not understood. One that is not firm may be a noun.
@@ -70,6 +72,7 @@ type parameters struct {
 	body     finding         // a required one that holds what is to be written
 	listens  bool            // descriptions are read
 	about    string          // the description of the tool
+	named    string          // its name
 	repeated map[string]bool // descriptions that most tools of the server have
 }
 
@@ -111,13 +114,16 @@ var powers = []powerRule{
 		}
 		return t.deed.effect != reads || t.said.manages || !t.name.firm && !(t.name.told && t.said.verb.has(read))
 	}},
+	{"a parameter that is run", sendsRequest, func(t *tool, p *parameter) bool {
+		return t.deed.effect == reads || t.deed.effect >= leaves || t.open() || t.name.runs()
+	}},
 	{"a parameter that is run", executesText, (*tool).runs},
 	{"a parameter that is run", mayExecuteText, func(t *tool, p *parameter) bool {
 		return t.runsWhatItIsGiven() && (p.Description == "" || t.deed.effect == commands || speaksOfCode(p.Description))
 	}},
 	{"a parameter that is run", asksText, func(t *tool, p *parameter) bool {
 		about := t.name.looks() && (t.name.obj.any.has(code) || t.name.verb.means(supposes)) // explains or checks a query
-		return t.deed.effect == commands || !about && p.language != p.found.word && runs(p.Description)
+		return t.deed.effect == commands || !about && p.language != p.found.word && (p.language == "graphql" || runs(p.Description))
 	}},
 	{"a switch", takesAway, func(*tool, *parameter) bool { return true }},
 	{"a parameter says what happens", saysDeed, func(t *tool, p *parameter) bool {
@@ -183,6 +189,7 @@ func (c *parameters) read(decoded any) {
 	root := schema.Normal(decoded)
 	c.walk(root, nil, 0, false)
 	c.dispatch(root)
+	c.request(root)
 }
 
 // walk looks at the members of a place. Of a list of operations, the type of each is its deed.
@@ -310,6 +317,9 @@ func (c *parameters) atTop(p parameter, ws []word) bool {
 		return true
 	case first.may(addressee):
 		return c.add(p, writesToPeople, leaves, first)
+	case (last.base == "document" || last.base == "mutation") && p.Only(schema.Text) && c.languageOf(last.base, p.Description) == "graphql":
+		c.executes(p, executesText, last)
+		return true
 	case last.may(strict) && len(ws) < 3 && !p.Only(schema.Object) && len(p.Values) == 0: // sql, shell_command
 		is := executesText
 		if last.base == "code" {
@@ -331,39 +341,6 @@ func (c *parameters) executes(p parameter, is kind, w *word) {
 	p.language = c.languageOf(w.base, p.Description)
 	c.add(p, is, commands, w)
 	c.powers[len(c.powers)-1].found.gives = givesPower
-}
-
-// languageOf returns the language of a text that is carried out, by the name of its parameter and what is stated about it
-// or the tool. A command may be one of any program, unless a shell is spoken of.
-func (c *parameters) languageOf(name, description string) string {
-	switch name {
-	case "sql", "cypher", "javascript", "powershell":
-		return name
-	case "shell", "bash":
-		return "shell"
-	case "pipeline":
-		return "mongodb"
-	}
-	for _, said := range [...]string{description, c.about} {
-		parse := parser{scan: text.Scanner{Text: said}}
-		for parse.next() {
-			for i := range parse.words {
-				switch w := parse.words[i].base; w {
-				case "sql", "cypher", "javascript", "python", "powershell", "graphql", "sparql", "applescript":
-					return w
-				case "opencypher":
-					return "cypher"
-				case "js":
-					return "javascript"
-				case "shell", "bash", "ssh", "terminal", "zsh":
-					if name == "command" || name == "cmd" || name == "script" {
-						return "shell"
-					}
-				}
-			}
-		}
-	}
-	return name
 }
 
 // does finds a switch whose name is a deed: send_email, delete_branch.

@@ -1,0 +1,164 @@
+package infer
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/infer/internal/text"
+	"github.com/fairlead-go/fairlead/internal/schema"
+)
+
+// A text that is carried out is judged by the probe of its language, so the language is looked for in what is stated
+// closest to the text: the name of the parameter, its description, the name of the tool, and its description. A wrong
+// one asks, since the probe of another language does not understand the text.
+
+// spoken are the languages by the words that name them, in any text.
+var spoken = map[string]string{
+	"sql": "sql", "tsql": "sql", "plsql": "sql", "cypher": "cypher", "opencypher": "cypher", "javascript": "javascript", "js": "javascript",
+	"python": "python", "powershell": "powershell", "graphql": "graphql", "gql": "graphql", "sparql": "sparql", "applescript": "applescript",
+	"promql": "promql", "metricsql": "promql", "logql": "logql", "kql": "kql", "kusto": "kql", "flux": "flux", "jq": "jq",
+}
+
+// shells are the words that make a command one of a shell. A command may otherwise be one of any program.
+var shells = []string{"shell", "bash", "ssh", "terminal", "zsh"}
+
+// stores are the languages of queries by the names of what is queried, if nothing names the language.
+var stores = map[string]string{
+	"postgres": "sql", "postgresql": "sql", "mysql": "sql", "mariadb": "sql", "sqlite": "sql", "duckdb": "sql", "clickhouse": "sql",
+	"snowflake": "sql", "bigquery": "sql", "redshift": "sql", "oracle": "sql", "mssql": "sql", "cockroachdb": "sql", "athena": "sql",
+	"trino": "sql", "neo4j": "cypher", "neo": "cypher", "memgraph": "cypher", "prometheus": "promql",
+	"mongodb": "mongodb", "mongo": "mongodb", "redis": "redis", "elasticsearch": "elasticsearch", "dynamodb": "dynamodb",
+}
+
+// languageOf returns the language of a text that is carried out, by the name of its parameter and what is stated about
+// it or the tool. It is the name of the parameter if nothing is known.
+func (c *parameters) languageOf(name, description string) string {
+	command := name == "command" || name == "cmd" || name == "script"
+	switch {
+	case name == "shell" || name == "bash":
+		return "shell"
+	case name == "pipeline":
+		return "mongodb"
+	case spoken[name] != "":
+		return spoken[name]
+	}
+	said := [...]string{description, strings.NewReplacer("_", " ", "-", " ").Replace(c.named), c.about}
+	for i, one := range said {
+		if found := wordOf(one, func(w string) string {
+			switch language := spoken[w]; {
+			case command && slices.Contains(shells, w):
+				return "shell"
+			case language == "jq" && (command || i == 2), language == "flux" && i == 2: // of a program, or a word of English
+				return ""
+			default:
+				return language
+			}
+		}); found != "" {
+			return found
+		}
+	}
+	if name != "query" && name != "statement" {
+		return name
+	}
+	for _, one := range said {
+		if found := wordOf(one, func(w string) string { return stores[w] }); found != "" {
+			return found
+		}
+	}
+	for _, one := range said {
+		if wordOf(one, database) != "" {
+			return "sql"
+		}
+	}
+	return name
+}
+
+// database returns the words for a store whose queries are most likely SQL.
+func database(w string) string {
+	if w == "database" || w == "warehouse" || w == "db" {
+		return w
+	}
+	return ""
+}
+
+// speaks reports whether the name or the description of the tool names a language.
+func (c *parameters) speaks(language string) bool {
+	is := func(w string) string {
+		if spoken[w] == language {
+			return w
+		}
+		return ""
+	}
+	return wordOf(strings.ReplaceAll(c.named, "_", " "), is) != "" || wordOf(c.about, is) != ""
+}
+
+// wordOf returns what is found for the first word of a text for which there is something, "" without one.
+func wordOf(said string, find func(word string) string) string {
+	parse := parser{scan: text.Scanner{Text: said}}
+	for parse.next() {
+		for i := range parse.words {
+			if found := find(parse.words[i].base); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// methods are those of HTTP, as a parameter lists them.
+var methods = []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"}
+
+// request finds the two parameters of a tool that sends whatever request it is given: an address and a method. They are
+// judged together, with headers and a body if the tool takes them.
+func (c *parameters) request(root *schema.Parameter) {
+	var address, method *schema.Parameter
+	with := make(map[string]string)
+	for _, m := range root.Members {
+		switch strings.ToLower(m.Name) {
+		case "url", "uri", "endpoint", "path":
+			if m.May(schema.Text) && len(m.Values) == 0 && address == nil {
+				address = m
+			}
+		case "method", "http_method", "httpmethod", "verb":
+			if m.May(schema.Text) && methodsOnly(m) {
+				method = m
+				with["method"] = pointer([]string{m.Name})
+			}
+		case "headers":
+			with["headers"] = pointer([]string{m.Name})
+		case "body", "data", "payload", "json":
+			with["body"] = pointer([]string{m.Name})
+		case "query", "params", "query_params", "queryparams":
+			with["query"] = pointer([]string{m.Name})
+		}
+	}
+	if address == nil || method == nil || len(method.Values) == 0 && !c.overHTTP(method.Description) {
+		return
+	}
+	c.powers = slices.DeleteFunc(c.powers, func(p parameter) bool { return p.Parameter == method || p.Parameter == address })
+	p := parameter{Parameter: address, top: true, pointer: pointer([]string{address.Name}), language: "http", with: with}
+	c.add(p, sendsRequest, commands, &cut(address.Name)[0])
+	c.powers[len(c.powers)-1].found.gives = givesPower
+}
+
+// methodsOnly reports whether all values that a parameter lists are methods of HTTP.
+func methodsOnly(m *schema.Parameter) bool {
+	for _, v := range m.Values {
+		if text, ok := v.(string); !ok || !slices.Contains(methods, strings.ToUpper(text)) {
+			return false
+		}
+	}
+	return true
+}
+
+// overHTTP reports whether a description of a method or of the tool shows that the method is one of HTTP.
+func (c *parameters) overHTTP(description string) bool {
+	http := func(w string) string {
+		switch w {
+		case "http", "https", "rest", "post", "url", "endpoint", "api":
+			return w
+		}
+		return ""
+	}
+	return wordOf(description, http) != "" || wordOf(c.about, http) != "" || wordOf(strings.ReplaceAll(c.named, "_", " "), http) != ""
+}
