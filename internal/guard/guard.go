@@ -96,8 +96,12 @@ func Call(ctx context.Context, call *middleware.Call, lookup Lookup) (*mcp.CallT
 	if err != nil {
 		return nil, err
 	}
-	tool := callstate.Judged(ctx, call, target.Tool)
+	tool, judged := callstate.Judged(ctx, call, target.Tool), call.Tool
 	call.Tool = tool
+	if judged.Safety() == annotation.Safe && tool.Safety() == annotation.Moderate {
+		// The chain took it for a read: nobody looked where its values come from, or whether it may have happened.
+		return nil, &RefusedError{Tool: tool, Reason: "it was safe when the call began; make the call again, so that it is judged as what it is now", Err: errChanged}
+	}
 	if tool.Annotations.AuditRequired == annotation.Yes && !callstate.Marked(ctx, call) {
 		return nil, &RefusedError{Tool: tool, Reason: "its calls must be recorded before they are made, and nothing has recorded this one; put audit into the chain", Err: errUnrecorded}
 	}
@@ -180,7 +184,7 @@ type RefusedError struct {
 
 	Tool   *middleware.Tool
 	Reason string
-	Err    error // what keeps an approval from being used, or the call from being recorded; nil if there was no approval
+	Err    error // what keeps an approval from being used, the call from being recorded, or its class from counting; nil for nothing
 }
 
 func (e *RefusedError) Error() string {
@@ -208,6 +212,9 @@ func (e *RefusedError) ForModel() string {
 // errUnrecorded is about the host's record of calls, which no approval mends.
 var errUnrecorded = fault.Told(errors.New("nothing has recorded the call"), false,
 	"its calls must be recorded before they are made, and they are not. Do not call it again; tell the user that the record of calls does not work")
+
+// errChanged is about a call that waited while its tool became a write.
+var errChanged = fault.Told(errors.New("its class has changed"), true, "what it does has changed since the call began; call it again")
 
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 func (e *RefusedError) Unwrap() error        { return e.Err }

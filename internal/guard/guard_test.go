@@ -429,6 +429,46 @@ func TestGuardedCallOfADoneContextIsGivenUp(t *testing.T) {
 	}
 }
 
+// A call that crossed the chain as a read is not made as a write: what only writes are asked about, nobody was.
+func TestReadThatHasBecomeAWriteIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name        string
+		judged, now annotation.Annotations
+		runs        bool
+	}{
+		{"still a read", annotation.ReadOnly(), annotation.ReadOnly(), true},
+		{"a write since", annotation.ReadOnly(), annotation.Write(), false},
+		{"a write before", annotation.Write(), annotation.Write(), true},
+		{"a read since", annotation.Write(), annotation.ReadOnly(), true},
+		{"dangerous before", annotation.Destructive(), annotation.Write(), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, accepted := new(executor), tool(t, "tool", tt.now)
+			began := *accepted
+			began.Annotations = tt.judged
+			_, err := guard.New(e, as(accepted)).CallTool(t.Context(), middleware.Call{Tool: &began})
+			if tt.runs {
+				e.want(t, 1)
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			e.want(t, 0)
+			const want = "fairlead: files/tool was refused: it is moderate and it was safe when the call began; " +
+				"make the call again, so that it is judged as what it is now"
+			if err == nil || err.Error() != want || !errors.Is(err, guard.ErrRefused) || !middleware.NotSent(err) {
+				t.Errorf("got error %v, want %q", err, want)
+			}
+			if told := middleware.ForModel(err); told != accepted.ModelName()+" was not called: what it does has changed since the call began; call it again." {
+				t.Errorf("the model is told %q", told)
+			}
+		})
+	}
+}
+
 func TestGuardRefusesWhatIsNotAccepted(t *testing.T) {
 	t.Parallel()
 	foreign := errors.New("no such tool")

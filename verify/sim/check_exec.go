@@ -184,8 +184,9 @@ func (w *scenario) checkStampede(r *record) {
 	}
 	var under *record
 	for _, o := range w.order {
-		if o == r || !o.asksTheSame(r) || o.begun.IsZero() || !o.begun.Before(r.entered) || o.turn != nil && o.passes == 0 {
-			continue // the last one waits for its place in its turn
+		waited := o.turn != nil && (o.passes == 0 || o.entered.After(r.entered)) // for its place in its turn
+		if o == r || !o.asksTheSame(r) || o.begun.IsZero() || !o.begun.Before(r.entered) || waited {
+			continue
 		}
 		if !o.live(r.entered) {
 			if o.ended.After(r.entered.Add(-time.Minute)) {

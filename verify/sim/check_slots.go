@@ -216,7 +216,8 @@ type lost struct {
 
 // loses records that the outcome of a call is unknown.
 func (w *scenario) loses(r *record) {
-	if !w.settings.doubted || r.law < writes || len(r.execs) == 0 && r.rogue == honest {
+	harmless := r.law < writes && !r.told // but a repetition of a call in doubt is itself one
+	if !w.settings.doubted || harmless || len(r.execs) == 0 && r.rogue == honest {
 		return
 	}
 	w.lost[w.effectOf(r, r.text)] = &lost{at: time.Now()}
