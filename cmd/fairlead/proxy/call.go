@@ -183,6 +183,9 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 	if s.URL != "" {
 		ctx = context.WithValue(ctx, schemaKey{}, s.tools.schema(p.Name))
 	}
+	if err := permitted(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.session.send(u); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -222,28 +223,38 @@ func (s *set) refuseClass(now *policy.Policy, t *middleware.Tool, class annotati
 
 // Admit refuses before anyone is asked, and again when the arguments have raised a call.
 func (s *set) Admit(next middleware.ToolCaller) middleware.ToolCaller {
-	return s.gate(s.viewer.Admit(next))
-}
-
-func (s *set) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return gate{s, s.viewer}.CallTool(ctx, call)
-}
-
-// gate returns next behind what [set.refuse] refuses.
-func (s *set) gate(next middleware.ToolCaller) middleware.ToolCaller { return gate{s, next} }
-
-type gate struct {
-	set  *set
-	next middleware.ToolCaller
-}
-
-func (g gate) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	if call.Tool != nil { // the guard returns the error
-		if err := g.set.refuse(call.Tool); err != nil {
-			return nil, err
+	admit := s.viewer.Admit(next)
+	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		if call.Tool != nil { // the guard returns the error
+			if err := s.refuse(call.Tool); err != nil {
+				return nil, err
+			}
 		}
+		return admit.CallTool(ctx, call)
+	})
+}
+
+// CallTool makes a call behind the guard. The policy is asked for the last time where the call is sent, since the guard
+// may wait for a list of tools.
+func (s *set) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return s.viewer.CallTool(context.WithValue(ctx, permitKey{}, &permit{s, call.Tool}), call)
+}
+
+type permitKey struct{} // of a permit
+
+// A permit reports whether a call may still be sent to a server.
+type permit struct {
+	set  *set
+	tool *middleware.Tool // with the class of the call
+}
+
+// permitted returns why a call with this context may not be sent, nil if it may.
+func permitted(ctx context.Context) error {
+	p, ok := ctx.Value(permitKey{}).(*permit)
+	if !ok {
+		return notSent(errors.New("proxy: nothing has asked the policy about the call")) // no way leads here
 	}
-	return g.next.CallTool(ctx, call)
+	return p.set.refuse(p.tool)
 }
 
 // Explain reports what a tool is, which rule decides, and what the chain does with its calls. add puts
