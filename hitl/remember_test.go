@@ -232,6 +232,44 @@ func TestEndIsChosen(t *testing.T) {
 	}
 }
 
+// The same holds for the attempts of a chain further in, which has its own guard.
+func TestTakenBackBetweenAttemptsFurtherIn(t *testing.T) {
+	t.Parallel()
+	for _, revoked := range []bool{false, true} {
+		store := approvals.NewMemory()
+		e, p := new(executor), remembering(hitl.Always)
+		unsent := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+			return nil, &middleware.NotSentError{Err: errors.New("no line")}
+		})
+		again := false
+		inner := middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			if !again {
+				return guarded(e).CallTool(ctx, call)
+			}
+			if _, err := guarded(unsent).CallTool(ctx, call); !middleware.NotSent(err) {
+				t.Errorf("the first attempt ended with %v", err)
+			}
+			if revoked {
+				all, err := store.List(ctx)
+				if err = errors.Join(err, store.Forget(ctx, all[0].Scope, all[0].ID)); err != nil {
+					t.Error(err)
+				}
+			}
+			return guarded(e).CallTool(ctx, call)
+		})
+		c := hitl.New(p, hitl.Options{Remember: hitl.Always, Store: store})(guarded(inner))
+		if _, err := c.CallTool(t.Context(), with(deletes(t), `{"path":"a"}`)); err != nil {
+			t.Fatal(err)
+		}
+		again = true
+		if _, err := c.CallTool(t.Context(), with(deletes(t), `{"path":"a"}`)); (err != nil) != revoked {
+			t.Errorf("revoked %t: got error %v", revoked, err)
+		}
+		p.want(t, 1)
+		e.want(t, map[bool]int{false: 2, true: 1}[revoked])
+	}
+}
+
 // An attempt that was not sent leaves the call to the next, unless the remembered approval was taken back meanwhile.
 func TestTakenBackBetweenAttempts(t *testing.T) {
 	t.Parallel()
