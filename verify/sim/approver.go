@@ -200,6 +200,11 @@ func (w *scenario) question(request hitl.Request) (*record, manner, time.Duratio
 	if r.turn != nil && r.yes != nil && time.Since(r.yes.at) >= w.settings.lifetime {
 		before, shown = before+1, r.yes.bytes // the approval expired while the call waited for its turn
 	}
+	if worse := request.Tool.Safety().MustConfirm(); worse && r.mild {
+		before, r.mild = before+1, false // the host made its tool dangerous while a person read about a write
+	} else if r.asked == 0 {
+		r.mild = !worse
+	}
 	w.say(r.id, "asked", string(how))
 	r.told = !request.InDoubt.IsZero()
 	r.asked++

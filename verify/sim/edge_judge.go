@@ -137,7 +137,8 @@ func (w *edges) receive(b *backend, l *link, d *delivery) {
 		return
 	}
 	w.checkAgain(d, law)
-	if law == asks && rule.allowed != d.tool && w.rule.allowed != d.tool || rule.asked == d.tool {
+	// The chain begins when the list of tools is there, which may be after a change of the policy.
+	if law == asks && rule.allowed != d.tool && w.rule.allowed != d.tool || rule.asked == d.tool && w.rule.asked == d.tool {
 		w.checkApproved(d, present.told[l] && present.at.Before(d.at))
 	}
 	entry := w.entry(d.ask.id(), d.server, d.tool)

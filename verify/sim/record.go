@@ -54,6 +54,7 @@ type record struct {
 	touched   bool      // and one that may change what the call reads
 	attempts  int       // how often it came through the rate limit
 	asked     int
+	mild      bool   // the first question was about a call that needs no approval
 	told      bool   // a person was told that the same call may have happened
 	worse     string // the arguments after an edit that makes it need another approval
 	yes       *approval
