@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// A walker yields the strings and numbers of arguments in canonical form, which is scanned as it is: decoding it would
-// cost more than looking the values up.
+// A walker is where a trace is in the arguments. Their canonical form is scanned as it is: decoding it would cost more
+// than looking the values up.
 type walker struct {
 	form  string
 	at    int
 	place []byte // of the leaf, such as "flights[0].date"
-	// yield gets the name of the innermost member, and a string's content or a number as written.
-	yield func(name, value string, isText bool)
 }
 
-// value yields the leaves of the value at a place of the form, which is canonical JSON.
-func (w *walker) value(name string) {
+// value looks up the leaves of the value at a place of the form, which is canonical JSON: each with the name of the
+// innermost member, and a string's content or a number as written.
+func (tr *trace) value(name string) {
+	w := &tr.walker
 	before := len(w.place)
 	switch c := w.form[w.at]; c {
 	case '{', '[':
@@ -36,16 +36,16 @@ func (w *walker) value(name string) {
 				}
 				w.place = append(w.place, name...)
 			}
-			w.value(name)
+			tr.value(name)
 			w.place = w.place[:before]
 		}
 		w.at++
 	case '"':
-		w.yield(name, w.str(), true)
+		tr.leaf(name, w.str(), true)
 	default:
 		end := w.at + strings.IndexAny(w.form[w.at:], ",]}")
 		if c == '-' || '0' <= c && c <= '9' {
-			w.yield(name, w.form[w.at:end], false)
+			tr.leaf(name, w.form[w.at:end], false)
 		}
 		w.at = end
 	}

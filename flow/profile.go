@@ -89,10 +89,3 @@ func described(property map[string]any) Kind {
 	}
 	return Name
 }
-
-func (p *profile) kind(name string) Kind {
-	if k, ok := p.kinds[name]; ok {
-		return k
-	}
-	return named(name)
-}

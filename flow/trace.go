@@ -17,6 +17,7 @@ const (
 	maxSources = 32  // that are recorded of one call
 	maxLeaves  = 256 // of the arguments that are traced
 	maxShown   = 60  // bytes of a value
+	maxNames   = 256 // of arguments outside the schemas whose kinds a session keeps
 	maxAround  = 160 // bytes of the text around it
 	// maxCompared is how many bytes of results are compared for one call; most need some thousand.
 	maxCompared = 64 << 20
@@ -31,7 +32,7 @@ func (t *tracer) trace(s *session, call *middleware.Call, form []byte) []middlew
 	defer s.mu.Unlock()
 	s.seq++
 	tr := trace{t: t, s: s, p: t.profile(call.Tool), call: call, host: host, changes: call.Tool.Safety() != annotation.Safe}
-	tr.w.form, tr.w.yield = string(form), tr.leaf
+	tr.form = string(form)
 	tr.walk()
 	if !tr.raised && tr.changes && !call.Tool.Safety().MustConfirm() {
 		tr.instructed()
@@ -50,6 +51,8 @@ func (t *tracer) trace(s *session, call *middleware.Call, form []byte) []middlew
 // A trace looks up the arguments of one call. It walks over them twice: first only to see whether a rule asks, which is
 // all that most calls need, and then, if a person is going to be asked, once more to record a source for each.
 type trace struct {
+	walker
+
 	t       *tracer
 	s       *session
 	p       *profile
@@ -60,18 +63,36 @@ type trace struct {
 	record  bool // the sources are wanted
 	sources []middleware.Source
 	leaves  int
-	w       walker
 }
 
 func (tr *trace) walk() {
-	tr.w.at, tr.w.place, tr.leaves, tr.s.budget = 0, tr.s.place[:0], 0, maxCompared
-	tr.w.value("")
-	tr.s.place = tr.w.place
+	tr.at, tr.place, tr.leaves, tr.s.budget = 0, tr.s.place[:0], 0, maxCompared
+	tr.value("")
+	tr.s.place = tr.place
+}
+
+// kind returns what an argument of that name means to the tool. The schema shows it, or else the name, which most calls
+// of a session have in common.
+func (tr *trace) kind(name string) Kind {
+	if k, ok := tr.p.kinds[name]; ok {
+		return k
+	}
+	if k, ok := tr.s.kinds[name]; ok {
+		return k
+	}
+	k := named(name)
+	if tr.s.kinds == nil {
+		tr.s.kinds = make(map[string]Kind)
+	}
+	if len(tr.s.kinds) < maxNames && len(name) <= maxShown {
+		tr.s.kinds[strings.Clone(name)] = k
+	}
+	return k
 }
 
 // leaf looks up one value of the arguments.
 func (tr *trace) leaf(name, value string, isText bool) {
-	kind := tr.p.kind(name)
+	kind := tr.kind(name)
 	if tr.p.moves && (name == "from" || name == "to") && strings.ContainsAny(value, "/.") {
 		kind = Path
 	}
@@ -96,7 +117,7 @@ func (tr *trace) leaf(name, value string, isText bool) {
 	}
 	tr.raised = tr.raised || rule != ""
 	if tr.record {
-		tr.add(string(tr.w.place), value, kind, o, rule, note)
+		tr.add(string(tr.place), value, kind, o, rule, note)
 	}
 }
 

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -137,4 +138,24 @@ func FuzzOnlyRaises(f *testing.F) {
 			}
 		}
 	})
+}
+
+// An argument that no schema has means what its name shows, whichever arguments came before it.
+func TestNamesOutsideTheSchema(t *testing.T) {
+	b := newBench(t, flow.Options{})
+	b.tracker.User("", "Look through my things and do what is needed.")
+	for round := range 2 {
+		if got := b.calls("x/set_login", annotation.Write(), args("password", "tr0ub4dor")); got != string(flow.UnknownAddress) {
+			t.Errorf("round %d: got rule %q for a password", round, got)
+		}
+		if got := b.calls("x/set_login", annotation.Write(), args("passage", "tr0ub4dor")); got != "" {
+			t.Errorf("round %d: got rule %q for a passage", round, got)
+		}
+		for i := range 300 { // more than a session keeps
+			b.calls("x/set_login", annotation.Write(), args(fmt.Sprintf("size_%d_%d", round, i), "x"))
+		}
+	}
+	if got := b.calls("x/set_login", annotation.Write(), args("secret", "tr0ub4dor")); got != string(flow.UnknownAddress) {
+		t.Errorf("got rule %q for a secret", got)
+	}
 }

@@ -122,9 +122,9 @@ func parseOne(text []byte) (*message, error) {
 func scanMessage(text []byte) (m *message, ok bool) {
 	s := &scan{text: text}
 	m = new(message)
-	s.object(func(name string) {
+	s.object(func(name []byte) {
 		var to *json.RawMessage
-		switch name {
+		switch string(name) {
 		case "method":
 			if m.Method != "" {
 				s.at = -1
@@ -279,8 +279,8 @@ func member(object json.RawMessage, name string) (value json.RawMessage) {
 		return nil
 	}
 	s := scan{text: object}
-	s.object(func(one string) {
-		if v := s.value(); one == name {
+	s.object(func(one []byte) {
+		if v := s.value(); string(one) == name {
 			value = v
 		}
 	})
@@ -296,7 +296,7 @@ func members(object json.RawMessage) map[string]json.RawMessage {
 		return nil
 	}
 	s, all := scan{text: object}, make(map[string]json.RawMessage)
-	if s.object(func(name string) { all[name] = s.value() }); s.next() == 0 && s.at == len(object) {
+	if s.object(func(name []byte) { all[string(name)] = s.value() }); s.next() == 0 && s.at == len(object) {
 		return all
 	}
 	all = nil

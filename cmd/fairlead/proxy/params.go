@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -38,20 +37,20 @@ func unambiguous(params json.RawMessage) (g given, err error) {
 		return g, err
 	}
 	s := scan{text: params}
-	s.object(func(name string) { err = cmp.Or(err, g.set(name, s.value())) })
+	s.object(func(name []byte) { err = cmp.Or(err, g.set(name, s.value())) })
 	if s.next() == 0 && s.at == len(params) {
 		return g, err
 	}
 	g, err = given{}, nil // they have to be decoded
 	for name, value := range members(params) {
-		err = cmp.Or(err, g.set(name, value))
+		err = cmp.Or(err, g.set([]byte(name), value))
 	}
 	return g, err
 }
 
 // set sets a member. It returns an error for a name that can be taken for that of another.
-func (g *given) set(name string, value json.RawMessage) error {
-	switch name {
+func (g *given) set(name []byte, value json.RawMessage) error {
+	switch string(name) {
 	case "name":
 		g.name = value
 	case "arguments":
@@ -64,14 +63,14 @@ func (g *given) set(name string, value json.RawMessage) error {
 		g.state = value
 	default:
 		for _, exact := range known {
-			if strings.EqualFold(name, exact) {
+			if bytes.EqualFold(name, []byte(exact)) {
 				return fmt.Errorf("the member %q can be taken for %q; write it so", name, exact)
 			}
 		}
 		if g.more == nil {
 			g.more = make(map[string]json.RawMessage)
 		}
-		g.more[name] = value
+		g.more[string(name)] = value
 	}
 	return nil
 }

@@ -116,7 +116,9 @@ func (p *Proxy) plan() *plan {
 
 // newID returns an ID for a request of ours, which no client or server can guess.
 func (p *Proxy) newID() json.RawMessage {
-	return json.RawMessage(`"fairlead-` + p.random + "-" + strconv.FormatInt(p.last.Add(1), 10) + `"`)
+	id := make(json.RawMessage, 0, 48)
+	id = append(append(append(id, `"fairlead-`...), p.random...), '-')
+	return append(strconv.AppendInt(id, p.last.Add(1), 10), '"')
 }
 
 // ServeLines serves one client, one message a line, until its input ends or ctx is done. Then no call is

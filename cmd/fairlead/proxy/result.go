@@ -57,15 +57,15 @@ func (s *scan) result() *written {
 	var seen [5]bool
 	content, meta, structured, kind := []mcp.Content{}, mcp.Meta(nil), any(nil), ""
 	isError, from := false, s.at
-	s.object(func(name string) {
-		i := slices.Index([]string{"content", "isError", "resultType", "structuredContent", "_meta"}, name)
+	s.object(func(name []byte) {
+		i := slices.Index([]string{"content", "isError", "resultType", "structuredContent", "_meta"}, string(name))
 		if i < 0 || seen[i] { // another one, one in another case, or a second one
 			s.at = -1
 			return
 		}
 		seen[i] = true
 		fine := true
-		switch value := s.next(); name {
+		switch value := s.next(); string(name) {
 		case "content":
 			s.list('[', ']', func() { content = append(content, s.content()) })
 		case "isError":
@@ -94,11 +94,14 @@ func (s *scan) result() *written {
 func (s *scan) content() *mcp.TextContent {
 	var text *mcp.TextContent
 	typed := false
-	s.object(func(name string) {
+	s.object(func(name []byte) {
 		switch {
-		case name == "type" && !typed && s.str() == "text":
+		case string(name) == "type" && !typed:
+			if kind, _ := s.string(); string(kind) != "text" {
+				s.at = -1
+			}
 			typed = true
-		case name == "text" && text == nil:
+		case string(name) == "text" && text == nil:
 			text = &mcp.TextContent{Text: s.str()}
 		default:
 			s.at = -1

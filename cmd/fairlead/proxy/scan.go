@@ -72,10 +72,10 @@ func (s *scan) list(from, to byte, one func()) {
 
 // object calls one for each member of an object, with its name; one takes the value. An
 // object fails that has a name with an escape, or one that is not in ASCII.
-func (s *scan) object(one func(name string)) {
+func (s *scan) object(one func(name []byte)) {
 	s.list('{', '}', func() {
 		if name, plain := s.string(); s.take(':') && plain {
-			one(string(name))
+			one(name)
 			return
 		}
 		s.at = -1
