@@ -26,7 +26,7 @@ var shells = []string{"shell", "bash", "ssh", "terminal", "zsh"}
 var stores = map[string]string{
 	"postgres": "sql", "postgresql": "sql", "mysql": "sql", "mariadb": "sql", "sqlite": "sql", "duckdb": "sql", "clickhouse": "sql",
 	"snowflake": "sql", "bigquery": "sql", "redshift": "sql", "oracle": "sql", "mssql": "sql", "cockroachdb": "sql", "athena": "sql",
-	"trino": "sql", "neo4j": "cypher", "neo": "cypher", "memgraph": "cypher", "prometheus": "promql",
+	"trino": "sql", "memgraph": "cypher", "prometheus": "promql",
 	"mongodb": "mongodb", "mongo": "mongodb", "redis": "redis", "elasticsearch": "elasticsearch", "dynamodb": "dynamodb",
 }
 
@@ -66,7 +66,10 @@ func (c *parameters) languageOf(name, description string) string {
 		}
 	}
 	for _, one := range said {
-		if wordOf(one, database) != "" {
+		switch {
+		case strings.Contains(strings.ToLower(one), "neo4j"): // no word, since it has a digit
+			return "cypher"
+		case wordOf(one, database) != "":
 			return "sql"
 		}
 	}
