@@ -25,7 +25,7 @@ func TestJudge(t *testing.T) {
 		{"sql", "SELECT pg_terminate_backend(1)", asks},
 		{"sql", "SELECT * INTO copy FROM t", asks},
 		{"sql", "", asks},
-		{"sql", "DESCRIBE everything", asks},
+		{"sql", "REBUILD everything", asks},
 
 		{"shell", "git status", reads},
 		{"shell", "git push --force", asks},

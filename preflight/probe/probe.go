@@ -15,14 +15,18 @@ import (
 	"github.com/fairlead-go/fairlead/preflight"
 )
 
-// SQL reads one plain SELECT, and calls it a read if every known dialect agrees that it is one. It is not a parser: it
-// accepts a small language that all dialects cut into the same words, in which no word begins a second statement,
-// locks, stores or assigns, and which calls only functions of its list. All else is destructive, INSERT too.
+// SQL reads one statement, and calls it a read if every known dialect agrees that it is one: those of PostgreSQL, MySQL,
+// SQLite, DuckDB, Transact-SQL, Oracle and BigQuery, and what others are known for. It is not a parser. It cuts the text
+// into words in each way in which these dialects may cut it, which differ in comments, backslashes, brackets and dollars,
+// and in none of them may a word begin a second statement, lock, store or assign, or a function be called that is not in
+// its list. A SELECT, VALUES or TABLE is such a read, and so is the EXPLAIN of one, SHOW, DESCRIBE, and a PRAGMA that
+// lists things. All else is destructive, INSERT too.
 //
 // For a server whose dialect is known, the module contrib/sqlprobe has probes that use the database's own grammar.
 //
 // SQL cannot see what a view, an operator, a cast or a function of a listed name does inside the database, nor a
-// function of the host's own that is called without parentheses, as Oracle, Firebird and PostgreSQL allow.
+// function of the host's own that is called without parentheses, as Oracle, Firebird and PostgreSQL allow, unless its
+// name begins with a deed (purge_all) or there is no table that could have such a column.
 func SQL(text string) preflight.Verdict { return preflight.Verdict(probes.SQL(text)) }
 
 // HTTP reads one request: a line such as "GET https://example.com/users?id=1", or the head of a request as it goes
