@@ -15,19 +15,32 @@ type Elicit func(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult
 
 type key struct{}
 
+// carried is the context that carries the request and how its client is asked.
 type carried struct {
+	context.Context
+
 	req *mcp.CallToolRequest
 	ask Elicit
 }
 
+func (c *carried) Value(of any) any {
+	if of == (key{}) {
+		return c
+	}
+	return c.Context.Value(of)
+}
+
+// of returns what a context carries, nothing if it has none.
 func of(ctx context.Context) carried {
-	c, _ := ctx.Value(key{}).(carried)
-	return c
+	if c, ok := ctx.Value(key{}).(*carried); ok {
+		return *c
+	}
+	return carried{}
 }
 
 // With returns a context that carries the request.
 func With(ctx context.Context, req *mcp.CallToolRequest) context.Context {
-	return context.WithValue(ctx, key{}, carried{req, of(ctx).ask})
+	return &carried{ctx, req, of(ctx).ask}
 }
 
 // Of returns the request that the context carries, nil if there is none.
@@ -35,7 +48,7 @@ func Of(ctx context.Context) *mcp.CallToolRequest { return of(ctx).req }
 
 // WithElicit returns a context whose client is asked by ask, for a request that came without a session of the SDK.
 func WithElicit(ctx context.Context, ask Elicit) context.Context {
-	return context.WithValue(ctx, key{}, carried{of(ctx).req, ask})
+	return &carried{ctx, of(ctx).req, ask}
 }
 
 // ElicitOf returns how the client is asked, nil if it cannot be.

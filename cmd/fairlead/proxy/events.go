@@ -38,7 +38,7 @@ func (r *remote) read(res *http.Response, m *message, at *position) (answered bo
 	defer func() { _ = res.Body.Close() }()
 	err = readEvents(res.Body, func(e event) bool {
 		at.last, at.delay, at.try = cmp.Or(e.id, at.last), cmp.Or(e.retry, at.delay), 0
-		if all, err := parse(e.data); err == nil {
+		if all, err := parseAll(e.data); err == nil {
 			answered = r.take(m, all) || answered
 		}
 		return !answered

@@ -71,7 +71,7 @@ func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc
 	h.idle = time.AfterFunc(sessionIdle, func() { f.end(h) })
 	return h.listen, func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			all, err := parse([]byte(text))
+			all, err := parseAll([]byte(text))
 			if err != nil {
 				panic(err)
 			}

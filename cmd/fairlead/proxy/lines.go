@@ -22,11 +22,7 @@ func eachMessage(in io.Reader, take func(*message), stray func(line []byte)) err
 	for {
 		line, err := readLine(r)
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			if all, err := parse(line); err == nil {
-				for _, m := range all {
-					take(m)
-				}
-			} else {
+			if parse(line, take) != nil {
 				stray(line)
 			}
 		}

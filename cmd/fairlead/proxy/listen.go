@@ -225,7 +225,7 @@ func (f *front) post(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the body cannot be read, or is too long", http.StatusRequestEntityTooLarge)
 		return
 	}
-	all, err := parse(body)
+	all, err := parseAll(body)
 	if err != nil {
 		fail(w, http.StatusBadRequest, &message{ID: json.RawMessage("null")}, jsonrpc.CodeParseError, err.Error())
 		return

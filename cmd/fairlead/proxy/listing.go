@@ -181,7 +181,7 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 		}
 	}
 	if tool != nil && err == nil {
-		err = now.hiding()(tool)
+		err = now.hide(t.session.proxy.o.Policy(), tool)
 	}
 	if tool != nil || err != nil {
 		return now, tool, err

@@ -66,25 +66,37 @@ func (m *message) id() string {
 
 var errNoMessage = errors.New("it is no message of JSON-RPC")
 
-// parse reads a message, or a batch of them.
-func parse(text []byte) ([]*message, error) {
+// parse reads a message, or a batch of them, and hands over each. After an error it has handed over none.
+func parse(text []byte, take func(*message)) error {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 || text[0] != '[' {
 		m, err := parseOne(text)
-		return []*message{m}, err
+		if err == nil {
+			take(m)
+		}
+		return err
 	}
 	var batch []json.RawMessage
 	if err := json.Unmarshal(text, &batch); err != nil || len(batch) == 0 {
-		return nil, errNoMessage
+		return errNoMessage
 	}
 	all := make([]*message, len(batch))
 	for i, one := range batch {
 		var err error
 		if all[i], err = parseOne(one); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return all, nil
+	for _, m := range all {
+		take(m)
+	}
+	return nil
+}
+
+// parseAll is parse with the messages in a list.
+func parseAll(text []byte) (all []*message, err error) {
+	err = parse(text, func(m *message) { all = append(all, m) })
+	return all, err
 }
 
 // parseOne reads a message. An ID that is null or missing makes it a notification; an ID that is an object or a list is

@@ -185,12 +185,11 @@ func (p *plan) permission(t *middleware.Tool) string {
 	return t.Server + cmp.Or(byClass[t.Safety()], ".danger")
 }
 
-// hiding returns a function that reports why a tool is neither shown nor found by its name, nil if it is. A tool whose
-// class depends on the arguments is shown if it has a call that is not refused; each call is then judged by its own
-// class (see refuse).
-func (s *set) hiding() func(*middleware.Tool) error {
-	now := s.plan.proxy.o.Policy()
-	return func(t *middleware.Tool) error { return s.refuseClass(now, t, s.plan.mildest(t.Annotations)) }
+// hide reports why a tool is neither shown nor found by its name under a policy, nil if it is. A tool whose class
+// depends on the arguments is shown if it has a call that is not refused; each call is then judged by its own class
+// (see refuse).
+func (s *set) hide(now *policy.Policy, t *middleware.Tool) error {
+	return s.refuseClass(now, t, s.plan.mildest(t.Annotations))
 }
 
 // refuse reports why a call of a tool is refused, nil if it is not: by the caller's token, and by the policy as it is
@@ -277,7 +276,7 @@ func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string) (string, 
 	b.WriteString(tool.Explain())
 	b.WriteString(plan.policy.Explain(tool))
 	will := plan.would(tool)
-	if _, shown := set.Lookup(tool.Server, tool.Name()); set.hiding()(tool) != nil {
+	if _, shown := set.Lookup(tool.Server, tool.Name()); set.hide(p.o.Policy(), tool) != nil {
 		will = "refuse"
 	} else if !shown {
 		will = "refuse, the scopes do not cover it"

@@ -157,7 +157,7 @@ func (r *remote) answer(ctx context.Context, m *message, res *http.Response) err
 	case len(body) > maxLine:
 		return fmt.Errorf("the answer has more than %d bytes", maxLine)
 	}
-	all, err := parse(body)
+	all, err := parseAll(body)
 	switch {
 	case err == nil && r.take(m, all):
 		return nil

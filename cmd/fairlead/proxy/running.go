@@ -103,19 +103,22 @@ func (s *session) work(do func()) {
 		return
 	default:
 	}
-	go func() {
-		for do != nil {
-			do()
-			do = nil
-			if s.idle.Add(1) <= maxIdle {
-				select {
-				case do = <-s.next:
-				case <-s.ctx.Done():
-				}
+	go s.workOn(do)
+}
+
+// workOn calls do, and what there is to do after it.
+func (s *session) workOn(do func()) {
+	for do != nil {
+		do()
+		do = nil
+		if s.idle.Add(1) <= maxIdle {
+			select {
+			case do = <-s.next:
+			case <-s.ctx.Done():
 			}
-			s.idle.Add(-1)
 		}
-	}()
+		s.idle.Add(-1)
+	}
 }
 
 // answerBy makes an answer of what came of a request.

@@ -170,16 +170,12 @@ func (s *scan) str() (text string) {
 	}
 	var out strings.Builder
 	out.Grow(len(inside))
-	from := 0
-	for i := 0; i < len(inside); i++ {
-		if inside[i] == '\\' {
-			out.Write(inside[from:i])
-			out.WriteByte(unescaped[inside[i+1]])
-			i++
-			from = i + 1
-		}
+	for i := bytes.IndexByte(inside, '\\'); i >= 0; i = bytes.IndexByte(inside, '\\') {
+		out.Write(inside[:i])
+		out.WriteByte(unescaped[inside[i+1]])
+		inside = inside[i+2:]
 	}
-	out.Write(inside[from:])
+	out.Write(inside)
 	return out.String()
 }
 

@@ -110,7 +110,7 @@ func (s *session) listTools(ctx context.Context, m *message) (*message, bool) {
 
 // listed is the client's list: in the servers' order, and in their words if those were accepted.
 func (s *session) listed(now *set) map[string]any {
-	hide := now.hiding()
+	policy := s.proxy.o.Policy() // one for the whole list
 	result := make(map[string]any)
 	all := []any{}
 	for _, one := range s.servers {
@@ -119,7 +119,7 @@ func (s *session) listed(now *set) map[string]any {
 			result[key] = value
 		}
 		for _, name := range one.tools.order {
-			if tool, ok := now.Lookup(one.Name, name); ok && hide(tool) == nil {
+			if tool, ok := now.Lookup(one.Name, name); ok && now.hide(policy, tool) == nil {
 				all = append(all, s.definition(now, tool, one.tools.written[name]))
 			}
 		}
