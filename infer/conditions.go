@@ -103,7 +103,7 @@ func (t *tool) condition(p *parameter, floor annotation.Safety, deed bool) annot
 		t.choices(&c, p, floor, deed)
 	case sendsRequest, executesText, mayExecuteText, asksText:
 		if deed || floor == annotation.Safe { // else the text alone does not decide
-			c.Language, c.With = p.language, p.with
+			c.Language, c.With = t.params.language(p), p.with
 		}
 		if deed {
 			c.Absent = c.Other

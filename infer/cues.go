@@ -53,7 +53,7 @@ var cueWords = []struct {
 
 // may reports whether a word of the name of a parameter can mean this.
 func (w *word) may(c cue) bool {
-	return w.flags&text.Opaque == 0 && w.form <= third && cuesOf()[w.base]&c != 0
+	return w.cue&c != 0 && w.flags&text.Opaque == 0 && w.form <= third
 }
 
 // cuesOf holds the words of the names of parameters.

@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -38,7 +39,9 @@ func WithoutEach(f func(gone Entry)) {
 			left := slices.DeleteFunc(slices.Clone(sharing[written]), func(e entry) bool {
 				return e.group == gone.group && e.base == gone.base
 			})
-			all[written] = index(left)[written]
+			w := index(left)[written]
+			w.cue = cuesOf()[cmp.Or(w.base, written)]
+			all[written] = w
 		}
 		f(Entry{gone.group, gone.base})
 		maps.Copy(all, kept)
@@ -47,13 +50,18 @@ func WithoutEach(f func(gone Entry)) {
 
 // WithoutEachCue is WithoutEach for the names of parameters.
 func WithoutEachCue(f func(gone Entry)) {
-	all := cuesOf()
+	all := words()
 	for i, p := range cueWords {
 		for word := range strings.FieldsSeq(p.words) {
-			kept := all[word]
-			all[word] &^= p.cue
+			kept := maps.Clone(all)
+			for written, w := range all {
+				if w.base == word {
+					w.cue &^= p.cue
+					all[written] = w
+				}
+			}
 			f(Entry{i, word})
-			all[word] = kept
+			maps.Copy(all, kept)
 		}
 	}
 }

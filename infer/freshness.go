@@ -5,7 +5,6 @@ import (
 	_ "embed" // for the word list
 	"maps"
 	"math/bits"
-	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -47,8 +46,14 @@ var keepings = map[string]keeping{
 //go:embed freshness.txt
 var freshWords string
 
+// A freshWord is what is known of a word, or of two words that follow each other.
+type freshWord struct {
+	keeping keeping
+	leads   bool // two words begin with it
+}
+
 // freshIndex holds the keepings of words, and of two words that follow each other, with their plurals.
-var freshIndex = sync.OnceValue(func() map[string]keeping {
+var freshIndex = sync.OnceValue(func() map[string]freshWord {
 	listed, all := make(map[string]keeping), make(map[string]keeping)
 	for line := range strings.Lines(freshWords) {
 		name, words, _ := strings.Cut(line, ":")
@@ -60,7 +65,18 @@ var freshIndex = sync.OnceValue(func() map[string]keeping {
 		all[text.Inflect(entry, "s")] |= k
 	}
 	maps.Copy(all, listed) // a plural that is listed is a word of its own
-	return all
+	index := make(map[string]freshWord, len(all))
+	for entry, k := range all {
+		index[entry] = freshWord{keeping: k}
+	}
+	for entry := range all {
+		if first, _, two := strings.Cut(entry, " "); two {
+			w := index[first]
+			w.leads = true
+			index[first] = w
+		}
+	}
+	return index
 })
 
 // A look is what the words of a text imply.
@@ -68,6 +84,7 @@ type look struct {
 	place place
 	words [16]string // the first one of each keeping
 	last  string     // the last word
+	leads bool       // two words begin with the last word
 	all   keeping    // of all the words
 	lead  keeping    // of the first
 	head  keeping    // of the last one before a preposition that names something
@@ -76,14 +93,14 @@ type look struct {
 
 func (l *look) add(w string) {
 	var room [64]byte // for the last word and this one, in small letters
-	two := append(append(append(room[:0], l.last...), ' '), w...)
-	for i, c := range two {
-		if 'A' <= c && c <= 'Z' {
-			two[i] += 'a' - 'A'
-		}
+	index := freshIndex()
+	one := index[string(appendLower(room[:0], w))]
+	k := cmp.Or(one.keeping, plain)
+	if l.leads {
+		two := appendLower(append(appendLower(room[:0], l.last), ' '), w)
+		k = cmp.Or(index[string(two)].keeping, k)
 	}
-	k := cmp.Or(freshIndex()[string(two)], freshIndex()[string(two[len(l.last)+1:])], plain)
-	l.last = w
+	l.last, l.leads = w, one.leads
 	if l.all == 0 {
 		l.lead = k
 	}
@@ -97,15 +114,41 @@ func (l *look) add(w string) {
 	l.all |= k
 }
 
+// appendLower appends a word with the letters A to Z as small ones.
+func appendLower(dst []byte, w string) []byte {
+	at := len(dst)
+	dst = append(dst, w...)
+	for i := at; i < len(dst); i++ {
+		if c := dst[i]; 'A' <= c && c <= 'Z' {
+			dst[i] = c + ('a' - 'A')
+		}
+	}
+	return dst
+}
+
 func (l *look) read(description string) {
 	for w := range strings.FieldsFuncSeq(description, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		l.add(w)
 	}
 }
 
-// freshness returns how long the result of a read stays true ("" if unknown), whether it is a secret, and why.
-func freshness(def *mcp.Tool, words []word) (says annotation.Freshness, secret bool, why finding) {
-	name, first, rest, parameters := look{place: inName}, look{place: inDescription}, look{place: inDescription}, look{place: inSchema}
+// revealing returns the word by which the name of a parameter states that a secret is shown, "" for none.
+func revealing(ws []word) string {
+	leads := false
+	for i := range ws {
+		one := freshIndex()[ws[i].base]
+		if one.keeping&reveals != 0 || leads && freshIndex()[ws[i-1].base+" "+ws[i].base].keeping&reveals != 0 {
+			return ws[i].base
+		}
+		leads = one.leads
+	}
+	return ""
+}
+
+// freshness returns how long the result of a read stays true ("" if unknown), whether it is a secret, and why. A
+// parameter may have a secret shown, by a word of its name.
+func freshness(def *mcp.Tool, words []word, reveals string) (says annotation.Freshness, secret bool, why finding) {
+	name, first, rest := look{place: inName}, look{place: inDescription}, look{place: inDescription}
 	for i := range words {
 		name.add(words[i].base)
 	}
@@ -114,15 +157,6 @@ func freshness(def *mcp.Tool, words []word) (says annotation.Freshness, secret b
 	sentence, _, _ = strings.Cut(sentence, ". ")
 	first.read(sentence)
 	rest.read(description[len(sentence):])
-	schema, _ := def.InputSchema.(map[string]any)
-	properties, _ := schema["properties"].(map[string]any)
-	if len(properties) > 0 {
-		for _, label := range slices.Sorted(maps.Keys(properties)) {
-			for _, w := range cut(label) {
-				parameters.add(w.base)
-			}
-		}
-	}
 	in := func(l *look, k keeping) bool {
 		if l.all&k == 0 {
 			return false
@@ -130,9 +164,13 @@ func freshness(def *mcp.Tool, words []word) (says annotation.Freshness, secret b
 		why = finding{place: l.place, word: strings.ToLower(l.words[bits.TrailingZeros16(uint16(l.all&k))])}
 		return true
 	}
+	shown := func() bool {
+		why = finding{place: inSchema, word: reveals}
+		return reveals != ""
+	}
 	defined := name.head&fixed != 0
 	switch {
-	case name.head&token != 0 && in(&name, token), in(&first, hands), in(&rest, hands), in(&parameters, reveals), !defined && (in(&name, opens) || in(&first, opens)):
+	case name.head&token != 0 && in(&name, token), in(&first, hands), in(&rest, hands), shown(), !defined && (in(&name, opens) || in(&first, opens)):
 		return annotation.Volatile, true, why
 	case strings.ContainsFunc(sentence, unfamiliar):
 		return "", false, finding{}

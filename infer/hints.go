@@ -11,10 +11,12 @@ import (
 const longDescription = 100
 
 func (t *tool) annotate(def *mcp.Tool, name []word) annotation.Annotations {
-	a := annotation.Annotations{Evidence: make([]annotation.Evidence, 0, 4)}
+	var a annotation.Annotations
+	var room [8]annotation.Evidence // more than most tools have
+	evidence := room[:0]
 	f, rule := t.so, t.rule
 	say := func(field annotation.Field, value string, why finding) {
-		a.Evidence = append(a.Evidence, annotation.Evidence{
+		evidence = append(evidence, annotation.Evidence{
 			Field: field, Value: value, Source: annotation.Inferred, Word: why.word, Place: string(why.place), Strength: why.place.strength(), Rule: rule,
 		})
 	}
@@ -33,9 +35,9 @@ func (t *tool) annotate(def *mcp.Tool, name []word) annotation.Annotations {
 	if f.effect == leaves || f.gives != "" {
 		a.RequiresConfirmation = annotation.Yes
 		say(annotation.RequiresConfirmation, "yes", f)
-		a.Evidence[len(a.Evidence)-1].Given = t.rests()
+		evidence[len(evidence)-1].Given = t.rests()
 		if f.gives != "" {
-			a.Evidence[len(a.Evidence)-1].Place += " and " + string(f.gives)
+			evidence[len(evidence)-1].Place += " and " + string(f.gives)
 		}
 	}
 	rule = "" // those below follow from words alone
@@ -49,16 +51,17 @@ func (t *tool) annotate(def *mcp.Tool, name []word) annotation.Annotations {
 	}
 	a.Complexity, why = t.complexity(def, name)
 	say(annotation.ComplexityHint, string(a.Complexity), why)
-	fresh, secret, why := freshness(def, name)
-	if fresh == "" || a.ReadOnly == annotation.No && t.deed.effect != reads && !secret { // of a write it only matters whether it is a secret
-		return a
+	fresh, secret, why := freshness(def, name, t.params.reveals)
+	if secret || a.ReadOnly != annotation.No || t.deed.effect == reads { // of a write it only matters whether it is a secret
+		if a.Freshness = fresh; fresh != "" {
+			say(annotation.FreshnessHint, string(fresh), why)
+		}
 	}
-	a.Freshness = fresh
-	say(annotation.FreshnessHint, string(fresh), why)
 	if secret {
 		a.Secret = annotation.Yes
 		say(annotation.SecretHint, "yes", why)
 	}
+	a.Evidence = append(make([]annotation.Evidence, 0, len(evidence)), evidence...)
 	return a
 }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/infer/internal/text"
 	"github.com/fairlead-go/fairlead/internal/schema"
 )
 
@@ -50,7 +49,7 @@ type parameter struct {
 	dispatched bool              // a command beside what it takes
 	unusual    bool              // its name does not tell that it chooses the deed
 	choices    []choice          // what each of its values does
-	language   string            // of the text that is carried out
+	language   string            // of the text that is carried out; "" if it was not looked for
 	with       map[string]string // further parts of the text, see annotation.Condition
 }
 
@@ -69,6 +68,7 @@ type parameters struct {
 	carries  string          // the last one that carries a method, an operation, a body or code
 	asks     bool            // one holds a text that is carried out or looked for
 	names    bool            // one names what is acted on
+	reveals  string          // a word of the name of one that has a secret shown
 	body     finding         // a required one that holds what is to be written
 	listens  bool            // descriptions are read
 	about    string          // the description of the tool
@@ -123,7 +123,7 @@ var powers = []powerRule{
 	}},
 	{"a parameter that is run", asksText, func(t *tool, p *parameter) bool {
 		about := t.name.looks() && (t.name.obj.any.has(code) || t.name.verb.means(supposes)) // explains or checks a query
-		return t.deed.effect == commands || !about && p.language != p.found.word && (p.language == "graphql" || runs(p.Description))
+		return t.deed.effect == commands || !about && t.params.language(p) != p.found.word && (t.params.language(p) == "graphql" || runs(p.Description))
 	}},
 	{"a switch", takesAway, func(*tool, *parameter) bool { return true }},
 	{"a parameter says what happens", saysDeed, func(t *tool, p *parameter) bool {
@@ -150,10 +150,9 @@ func (t *tool) runs(*parameter) bool {
 
 // runs reports whether a description says that what it describes is carried out: "SQL query to execute".
 func runs(description string) bool {
-	parse := parser{scan: text.Scanner{Text: description}}
-	for parse.next() {
-		for i := range parse.words {
-			if w := &parse.words[i]; w.is(run) && !w.means(noun|weak) {
+	for ws := range clauses(description) {
+		for i := range ws {
+			if w := &ws[i]; w.is(run) && !w.means(noun|weak) {
 				return true
 			}
 		}
@@ -164,10 +163,9 @@ func runs(description string) bool {
 // speaksOfCode reports whether the description of a parameter called code is one of a text that is carried out, and not
 // of a short word, such as the code of a country or a project.
 func speaksOfCode(description string) bool {
-	parse := parser{scan: text.Scanner{Text: description}}
-	for parse.next() {
-		for i := range parse.words {
-			if w := &parse.words[i]; w.is(run|code) && w.base != "code" || w.is(power) {
+	for ws := range clauses(description) {
+		for i := range ws {
+			if w := &ws[i]; w.is(run|code) && w.base != "code" || w.is(power) {
 				return true
 			}
 		}
@@ -199,7 +197,8 @@ func (c *parameters) walk(p *schema.Parameter, path []string, depth int, operati
 	}
 	for _, m := range p.Members {
 		at := append(slices.Clip(path), m.Name) // a copy: siblings keep theirs
-		ws := cut(m.Name)
+		var room [6]word                        // more than most names have
+		ws := cutInto(room[:0], m.Name)
 		if len(ws) > 0 {
 			c.parameter(m, ws, at, operations && (m.Name == "type" || m.Name == "kind" || m.Name == "name"))
 		}
@@ -270,6 +269,9 @@ func (c *parameters) parameter(m *schema.Parameter, ws []word, path []string, op
 	if p.top && last.may(namer) {
 		c.names = true
 	}
+	if p.top && c.reveals == "" {
+		c.reveals = revealing(ws)
+	}
 	before := len(c.powers)
 	if !c.chooses(p, ws, operation) && p.top {
 		c.atTop(p, ws)
@@ -338,9 +340,16 @@ func (c *parameters) atTop(p parameter, ws []word) bool {
 
 // executes takes a parameter whose text is carried out.
 func (c *parameters) executes(p parameter, is kind, w *word) {
-	p.language = c.languageOf(w.base, p.Description)
 	c.add(p, is, commands, w)
 	c.powers[len(c.powers)-1].found.gives = givesPower
+}
+
+// language returns the language of a text that is carried out. It is looked for when it is asked for.
+func (c *parameters) language(p *parameter) string {
+	if p.language == "" {
+		p.language = c.languageOf(p.found.word, p.Description)
+	}
+	return p.language
 }
 
 // does finds a switch whose name is a deed: send_email, delete_branch.
@@ -380,10 +389,9 @@ func sum(ws []word) bool {
 
 // pays reports whether a description states that something is paid.
 func pays(description string) bool {
-	parse := parser{scan: text.Scanner{Text: description}}
-	for parse.next() {
-		for i := range parse.words {
-			if w := &parse.words[i]; w.is(money) && w.base != "credit" || w.is(out) {
+	for ws := range clauses(description) {
+		for i := range ws {
+			if w := &ws[i]; w.is(money) && w.base != "credit" || w.is(out) {
 				return true
 			}
 		}
@@ -412,9 +420,7 @@ func (c *parameters) writes(p parameter, ws []word) bool {
 
 // keeps reports whether a description states that the outcome is saved in what the parameter names.
 func keeps(description string) bool {
-	parse := parser{scan: text.Scanner{Text: description}}
-	for parse.next() {
-		ws := parse.words
+	for ws := range clauses(description) {
 		for i := range ws {
 			w := &ws[i]
 			switch w.base {
@@ -582,15 +588,16 @@ func (c *parameters) listen(p parameter, isCode bool) {
 	if !isSwitch && (c.repeated[p.Description] || !isCode && !mentionsLoss(p.Description)) {
 		return
 	}
-	parse := parser{scan: text.Scanner{Text: p.Description}}
-	for begins := true; parse.next(); begins = false {
-		r.passing(parse.words)
+	begins := true
+	for ws := range clauses(p.Description) {
+		r.passing(ws)
 		if isSwitch && begins {
-			r.later(parse.words)
+			r.later(ws)
 		}
-		if isCode && first(parse.words, run) != "" {
+		if isCode && first(ws, run) != "" {
 			r.also = r.also.worse(finding{effect: commands, word: "code", gives: givesPower})
 		}
+		begins = false
 	}
 	removes := r.done.word == "remove" && p.Only(schema.Number) // of the rest: "how many to keep"
 	if !isSwitch && !destroys(r.done.word) && !removes {

@@ -61,7 +61,9 @@ type reading struct {
 }
 
 func (r *reading) read(description string) {
-	p := parser{scan: text.Scanner{Text: description}, words: make([]word, 0, longest/2)}
+	room := rooms.Get().(*[longest]word)
+	defer rooms.Put(room)
+	p := parser{scan: text.Scanner{Text: description}, words: room[:0]}
 	start, begins := 0, 0 // where this sentence begins, and the first one that states something
 	for p.next() {
 		if !r.told {

@@ -1,7 +1,7 @@
 package infer
 
 import (
-	"cmp"
+	"iter"
 	"strings"
 	"sync"
 
@@ -25,6 +25,7 @@ type word struct {
 	form  form
 	flags text.Flag
 	mark  text.Kind // 0 for a word
+	cue   cue       // what it can mean in the name of a parameter
 }
 
 // means reports whether a word can have one of some senses, and all whether it can have each of them; is reports it of a
@@ -60,14 +61,29 @@ func first(ws []word, s sense) string {
 	return ""
 }
 
-var words = sync.OnceValue(func() map[string]word { return index(lexicon()) })
+// words are what is known of each written form. A word that is only known in the names of parameters has no sense.
+var words = sync.OnceValue(func() map[string]word {
+	all, cues := index(lexicon()), cuesOf()
+	for written, w := range all {
+		w.cue = cues[w.base]
+		all[written] = w
+	}
+	for written, c := range cues {
+		if all[written].sense == 0 {
+			all[written] = word{base: written, cue: c}
+		}
+	}
+	return all
+})
 
 func lookup(letters string) word {
 	w := words()[letters]
 	if w.sense == 0 {
-		w = again(letters)
+		if verb := again(letters); verb.sense != 0 {
+			return verb
+		}
+		w.base = letters
 	}
-	w.base = cmp.Or(w.base, letters)
 	return w
 }
 
@@ -139,8 +155,10 @@ const (
 )
 
 // cut returns the words of a name, with a verb and its particle as one: check_out, shut_down.
-func cut(name string) []word {
-	ws := make([]word, 0, min(len(name), 8))
+func cut(name string) []word { return cutInto(make([]word, 0, min(len(name), 8)), name) }
+
+// cutInto appends the words of a name to ws.
+func cutInto(ws []word, name string) []word {
 	scan := text.Scanner{Text: name, Name: true}
 	for t, ok := scan.Next(); ok && len(ws) < maxWords; t, ok = scan.Next() {
 		if t.Mark != 0 {
@@ -182,7 +200,7 @@ func again(letters string) word {
 
 // compound cuts an unknown word in two words of the lexicon, one of which takes away or sends: bulkdelete.
 func compound(w *word) (first, second word, ok bool) {
-	if w.sense != 0 || len(w.base) > maxCompound || cuesOf()[w.base] != 0 {
+	if w.sense != 0 || len(w.base) > maxCompound || w.cue != 0 {
 		return first, second, false
 	}
 	for at := len(w.base) - 3; at >= 3; at-- {
@@ -200,6 +218,20 @@ type parser struct {
 	scan  text.Scanner
 	last  string // the letters of the last word
 	words []word
+}
+
+// rooms are for the words of one sentence.
+var rooms = sync.Pool{New: func() any { return new([longest]word) }}
+
+// clauses returns the sentences of a text. The words of one are overwritten by the next.
+func clauses(of string) iter.Seq[[]word] {
+	return func(yield func([]word) bool) {
+		room := rooms.Get().(*[longest]word)
+		defer rooms.Put(room)
+		p := parser{scan: text.Scanner{Text: of}, words: room[:0]}
+		for p.next() && yield(p.words) {
+		}
+	}
 }
 
 // next reads the next sentence and reports whether there is one. The words of the one before are overwritten.

@@ -63,10 +63,16 @@ type normalizer struct {
 
 // read returns what one schema states about a place.
 func (n *normalizer) read(schema any, depth int) *Parameter {
-	p := &Parameter{Types: anyType, Open: true}
+	p := new(Parameter)
+	n.readInto(p, schema, depth)
+	return p
+}
+
+func (n *normalizer) readInto(p *Parameter, schema any, depth int) {
+	p.Types, p.Open = anyType, true
 	object, ok := schema.(map[string]any)
 	if n.nodes++; !ok || depth > maxNormalDepth || n.nodes > maxNormalNodes {
-		return p
+		return
 	}
 	p.Types = typesOf(object["type"])
 	p.Description, _ = object["description"].(string)
@@ -98,7 +104,6 @@ func (n *normalizer) read(schema any, depth int) *Parameter {
 			p.Members = joined(p.Members, also.Members, (*Parameter).and)
 		}
 	}
-	return p
 }
 
 // union returns what holds for a value to which one of the schemas applies.
@@ -187,16 +192,25 @@ func (n *normalizer) members(p *Parameter, object map[string]any, depth int) {
 		p.Types = Object
 	}
 	required, _ := object["required"].([]any)
-	p.Members = make([]*Parameter, 0, len(properties))
+	p.Members = make([]*Parameter, 0, len(properties)+1)
 	if len(others) > 0 { // any other name, which comes first in the order
 		p.Members = append(p.Members, n.read(others, depth+1))
 	}
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		m := n.read(properties[name], depth+1)
+	members := make([]Parameter, len(properties)) // in one piece, since all of them are kept or none
+	for i, name := range sortedKeys(properties) {
+		m := &members[i]
+		n.readInto(m, properties[name], depth+1)
 		m.Name = name
 		m.Required = slices.ContainsFunc(required, func(v any) bool { return v == name })
 		p.Members = append(p.Members, m)
 	}
+}
+
+// sortedKeys returns the names of the members of an object in order.
+func sortedKeys(object map[string]any) []string {
+	names := slices.AppendSeq(make([]string, 0, len(object)), maps.Keys(object))
+	slices.Sort(names)
+	return names
 }
 
 func (n *normalizer) elements(p *Parameter, object map[string]any, depth int) {

@@ -96,8 +96,8 @@ func find(r rune) character {
 // Letters returns the letters of a word, small and without accents, and whether some were not plain Latin. Those
 // of another script become question marks.
 func Letters(text string) (plain string, odd bool) {
-	if !strings.ContainsFunc(text, func(r rune) bool { return r < 'a' || r > 'z' }) {
-		return text, false
+	if plain, ok := lower(text); ok {
+		return plain, false
 	}
 	plain = strings.Map(func(r rune) rune {
 		c := kindOf(r)
@@ -111,6 +111,29 @@ func Letters(text string) (plain string, odd bool) {
 		return -1
 	}, text)
 	return plain, odd
+}
+
+// lower returns a word of plain Latin letters in small ones, and false for any other word or a very long one.
+func lower(word string) (small string, ok bool) {
+	var room [32]byte
+	i := 0
+	for i < len(word) && isLower(word[i]) {
+		i++
+	}
+	if i == len(word) {
+		return word, true
+	}
+	if len(word) > len(room) {
+		return "", false
+	}
+	for i := range len(word) {
+		c := word[i]
+		if !isLetter(c) {
+			return "", false
+		}
+		room[i] = c | 0x20
+	}
+	return string(room[:len(word)]), true
 }
 
 // Ending returns the flags that follow from the last letters of an unknown word.
@@ -233,7 +256,17 @@ func (s *Scanner) Next() (Token, bool) {
 }
 
 func (s *Scanner) step() (Token, bool) {
+	for s.pos < len(s.Text) && s.Text[s.pos] == ' ' { // most of what is between words
+		s.pos++
+		s.next = 0
+	}
+	if s.pos == len(s.Text) {
+		return Token{}, false
+	}
 	at := s.pos
+	if isLower(s.Text[at]) {
+		return s.word(), true
+	}
 	r, size := utf8.DecodeRuneInString(s.Text[at:])
 	k := kindOf(r).kind
 	if k == letter || k == other || k == part && !s.Name {
@@ -280,6 +313,10 @@ func (s *Scanner) word() Token {
 		flags = 0
 	}
 	for s.pos < len(s.Text) {
+		if isLower(s.Text[s.pos]) { // most letters, which neither end a word nor begin one
+			s.pos++
+			continue
+		}
 		r, size := utf8.DecodeRuneInString(s.Text[s.pos:])
 		switch k := kindOf(r).kind; {
 		case s.Name && (k == part || s.pos > start && s.humps()):
@@ -298,7 +335,7 @@ func (s *Scanner) word() Token {
 	if len(written) > 1 && isUpper(written[0]) && isLower(written[1]) {
 		flags |= Capital
 	}
-	if !s.Name && strings.IndexAny(s.Text[s.pos:min(s.pos+1, len(s.Text))], "(=") == 0 {
+	if !s.Name && s.pos < len(s.Text) && (s.Text[s.pos] == '(' || s.Text[s.pos] == '=') {
 		flags |= Opaque // a call or an assignment in code
 	}
 	text, odd := Letters(written)
