@@ -3,7 +3,6 @@ package middleware
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -35,11 +34,7 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 func NewTool(server string, definition *mcp.Tool, a annotation.Annotations) (*Tool, error) {
 	buf := forms.Get().(*[]byte)
 	defer forms.Put(buf)
-	form, err := canonical.AppendTool((*buf)[:0], definition)
-	private := new(mcp.Tool)
-	if err == nil {
-		err = json.Unmarshal(form, private)
-	}
+	form, private, err := canonical.Tool((*buf)[:0], definition)
 	if err != nil {
 		return nil, fmt.Errorf("middleware: the definition of %s/%s: %w", server, definition.Name, err)
 	}

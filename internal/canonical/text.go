@@ -32,7 +32,7 @@ func (s *scanner) string() error {
 			if err != nil {
 				return err
 			}
-			s.rune(r)
+			s.dst = appendRune(s.dst, r)
 			s.run = s.pos
 		default:
 			return s.fail("not valid JSON: control character %#02x in a string", c)
@@ -75,17 +75,16 @@ func skipText(src []byte, i int) (end int, ascii bool) {
 	return i, seen&tops == 0
 }
 
-// rune writes a character that was escaped.
-func (s *scanner) rune(r rune) {
+// appendRune writes a character as it is in a string of the form.
+func appendRune(dst []byte, r rune) []byte {
 	switch {
 	case r == '"' || r == '\\':
-		s.dst = append(s.dst, '\\', byte(r))
+		return append(dst, '\\', byte(r))
 	case r < 0x20:
 		const hex = "0123456789abcdef"
-		s.dst = append(s.dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
-	default:
-		s.dst = utf8.AppendRune(s.dst, r)
+		return append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
 	}
+	return utf8.AppendRune(dst, r)
 }
 
 // escape reads one escape sequence, or two that are a pair of surrogates.

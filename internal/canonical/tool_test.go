@@ -3,23 +3,37 @@ package canonical_test
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
 )
 
-// A definition is written as its JSON is.
+// A definition is written as its JSON is, and copied as its form is decoded.
 func TestToolHasTheFormOfItsJSON(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		var tree any
-		if json.Unmarshal([]byte(writing(t, anyObject().Draw(t, "object"))), &tree) != nil {
+	object := func(t *rapid.T, label string) (tree map[string]any) {
+		if json.Unmarshal([]byte(writing(t, anyObject().Draw(t, label))), &tree) != nil {
 			t.Skip("not for encoding/json")
 		}
-		tool := &mcp.Tool{Name: "a", Title: "b", InputSchema: tree}
+		return tree
+	}
+	hint := rapid.SampledFrom([]*bool{nil, new(false), new(true)})
+	title := rapid.SampledFrom([]string{"", "b", "a \"title\"\n\x7f<\u2028é", "\xff"})
+	rapid.Check(t, func(t *rapid.T) {
+		tool := &mcp.Tool{Name: "a", Title: title.Draw(t, "title"), Description: title.Draw(t, "description"), InputSchema: object(t, "input")}
+		if rapid.Bool().Draw(t, "more") {
+			tool.Meta, tool.OutputSchema = object(t, "meta"), object(t, "output")
+			tool.Annotations = &mcp.ToolAnnotations{
+				Title: title.Draw(t, "other title"), ReadOnlyHint: rapid.Bool().Draw(t, "read-only"), IdempotentHint: rapid.Bool().Draw(t, "idempotent"),
+				DestructiveHint: hint.Draw(t, "destructive"), OpenWorldHint: hint.Draw(t, "open-world"),
+			}
+			tool.Icons = rapid.SampledFrom([][]mcp.Icon{nil, {{Source: "a"}}}).Draw(t, "icons")
+		}
 		raw, err := json.Marshal(tool)
 		if err != nil {
 			t.Skip(err)
@@ -28,11 +42,44 @@ func TestToolHasTheFormOfItsJSON(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		got, err := canonical.AppendTool(nil, tool)
+		got, private, err := canonical.Tool(nil, tool)
 		if err != nil || string(got) != string(want) {
 			t.Fatalf("got %s, %v\nwant %s", got, err, want)
 		}
+		var decoded mcp.Tool
+		if err := json.Unmarshal(want, &decoded); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(&decoded, private); d != "" {
+			t.Fatalf("the copy of %s differs: %s", want, d)
+		}
 	})
+}
+
+// A member that a later SDK adds has to be written and copied as well.
+func TestToolHasNoOtherMembers(t *testing.T) {
+	t.Parallel()
+	if n, m := reflect.TypeFor[mcp.Tool]().NumField(), reflect.TypeFor[mcp.ToolAnnotations]().NumField(); n != 8 || m != 5 {
+		t.Errorf("a tool has %d members and its annotations %d, and not 8 and 5", n, m)
+	}
+}
+
+// What is in a copy is not what is in the definition.
+func TestToolIsCopiedWhole(t *testing.T) {
+	t.Parallel()
+	list, object := []any{"a"}, map[string]any{"a": "b"}
+	d := &mcp.Tool{
+		Name: "a", InputSchema: map[string]any{"list": list, "object": object}, OutputSchema: object, Meta: mcp.Meta{"object": object},
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(false)},
+	}
+	form, private, err := canonical.Tool(nil, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list[0], object["a"], *d.Annotations.DestructiveHint, *d.Annotations.OpenWorldHint = "changed", "changed", true, true
+	if again, err := canonical.AppendTool(nil, private); err != nil || string(again) != string(form) {
+		t.Errorf("the copy of %s became %s, %v", form, again, err)
+	}
 }
 
 func TestToolOfOtherValues(t *testing.T) {
