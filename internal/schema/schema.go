@@ -30,11 +30,57 @@ func CheckInput(root any) error {
 
 // Check is [CheckInput] for a schema of any type.
 func Check(root any) error {
-	if size := Size(root); size > maxSchemaBytes {
-		return fmt.Errorf("it has %d bytes, more than %d", size, maxSchemaBytes)
+	var s survey
+	s.add(root, 0)
+	switch {
+	case s.size > maxSchemaBytes:
+		return fmt.Errorf("it has %d bytes, more than %d", s.size, maxSchemaBytes)
+	case s.plain():
+		return nil
 	}
 	w := walker{root: root, cost: make(map[uintptr]int)}
 	return w.all(root, 0)
+}
+
+// A survey is what one look at a schema shows.
+type survey struct {
+	size    int // about, in bytes of JSON
+	objects int
+	deepest int  // level of nesting
+	refers  bool // it has a reference, or a part that references lead into by a name of its own
+}
+
+// plain reports whether nothing in the schema has to be followed: most schemas have no reference, and without one no
+// part applies twice.
+func (s *survey) plain() bool {
+	return !s.refers && s.deepest <= maxSchemaDepth && s.objects <= maxExpansion
+}
+
+func (s *survey) add(v any, depth int) {
+	if s.deepest = max(s.deepest, depth); depth > canonical.MaxDepth { // it will be refused
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		s.objects++
+		for k, e := range v {
+			s.size += len(`"":,`) + len(k)
+			switch k {
+			case "$ref", "$dynamicRef", "$recursiveRef", "$id":
+				s.refers = true
+			}
+			s.add(e, depth+1)
+		}
+		s.size += len("{}")
+	case []any:
+		for _, e := range v {
+			s.size += len(",")
+			s.add(e, depth+1)
+		}
+		s.size += len("[]")
+	default:
+		s.size += leafSize(v)
+	}
 }
 
 // Decoded returns a schema as JSON decodes it, nil for one that cannot be written as JSON.
@@ -86,28 +132,20 @@ func Applying(root any, most int, schemas ...map[string]any) (all []map[string]a
 }
 
 // Size returns about how many bytes a decoded value has as JSON, without writing it.
-func Size(v any) int { return sizeOf(v, 0) }
+func Size(v any) int {
+	var s survey
+	s.add(v, 0)
+	return s.size
+}
 
-func sizeOf(v any, depth int) int {
-	if depth > canonical.MaxDepth { // it will be refused
-		return 0
-	}
-	n := 2
+func leafSize(v any) int {
 	switch v := v.(type) {
-	case map[string]any:
-		for k, e := range v {
-			n += len(`"":,`) + len(k) + sizeOf(e, depth+1)
-		}
-	case []any:
-		for _, e := range v {
-			n += len(`,`) + sizeOf(e, depth+1)
-		}
 	case string:
-		n += len(v)
+		return len(v) + len(`""`)
 	case json.RawMessage:
-		n = len(v)
+		return len(v)
 	case nil, bool, float64:
-		n = 4
+		return len("null")
 	}
-	return n
+	return len(`""`)
 }

@@ -75,16 +75,21 @@ func (l *Layers) lay() (a annotation.Annotations, before annotation.Safety) {
 			a, claim = annotation.Merge(a, r.set), claim.Yield(r.set)
 		}
 	}
-	set := annotation.Merge(l.Reviewed, l.Override)
 	without := raise(a, claim, l.Judged)
-	if len(set.Evidence) == 0 {
+	if len(l.Reviewed.Evidence)+len(l.Override.Evidence) == 0 {
 		return without, without.Safety()
 	}
+	set := annotation.Merge(l.Reviewed, l.Override)
 	return raise(annotation.Merge(a, set), claim.Yield(set), l.Judged.Yield(set)), without.Safety()
 }
 
 // understood is what is known without the server's and the host's word.
-func (l *Layers) understood() annotation.Annotations { return annotation.Merge(l.Inferred, l.Known) }
+func (l *Layers) understood() annotation.Annotations {
+	if len(l.Known.Evidence) == 0 {
+		return l.Inferred
+	}
+	return annotation.Merge(l.Inferred, l.Known)
+}
 
 func raise(a annotation.Annotations, claims ...annotation.Annotations) annotation.Annotations {
 	for _, claim := range claims {
