@@ -116,6 +116,9 @@ func (a Annotations) Attribute(source Source, by string) Annotations {
 	a.Evidence = nil
 	for f := range fields {
 		if v := fields[f].text(&a); v != "" {
+			if a.Evidence == nil {
+				a.Evidence = make([]Evidence, 0, 4) // what most servers declare
+			}
 			a.Evidence = append(a.Evidence, Evidence{Field: fields[f].name, Value: v, Source: source, Strength: Strong, By: by})
 		}
 	}

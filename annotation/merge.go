@@ -37,7 +37,7 @@ func merge(a, over Annotations) Annotations {
 	if over.Destructive == No && over.RequiresConfirmation == Unset && a.confirmationFollows() {
 		a = a.Without(RequiresConfirmation)
 	}
-	evidence := slices.Clone(a.Evidence)
+	evidence := withRoom(a.Evidence, len(over.Evidence))
 	for i := range fields {
 		f := &fields[i]
 		if f.text(&over) == "" {
@@ -84,20 +84,26 @@ func (a Annotations) confirmationFollows() bool {
 // of a. After a stricter hint that changes the class, or is not a server's, no condition gives less than
 // the new class.
 func Raise(a, claim Annotations) Annotations {
-	evidence := slices.Clone(a.Evidence)
 	raised := a
+	raised.Evidence = slices.Clip(a.Evidence)
+	own := false // the evidence is a copy
+	raise := func(name Field) {
+		if !own {
+			raised.Evidence = withRoom(a.Evidence, len(claim.Evidence))
+			own = true
+		}
+		raised.Evidence = stated(raised.Evidence, claim.Evidence, name)
+	}
 	for i := range fields {
-		f := &fields[i]
-		if f.raise(&raised, &claim) {
-			evidence = stated(evidence, claim.Evidence, f.name)
+		if f := &fields[i]; f.raise(&raised, &claim) {
+			raise(f.name)
 		}
 	}
 	// A read that, by the claim, writes and only adds would count as destructive without the second half.
 	if a.ReadOnly == Yes && raised.ReadOnly == No && raised.Destructive == Unset && claim.Destructive == No {
 		raised.Destructive = No
-		evidence = stated(evidence, claim.Evidence, DestructiveHint)
+		raise(DestructiveHint)
 	}
-	raised.Evidence = evidence
 	if len(a.Conditions) > 0 && (claim.insists() || raised.Safety() != a.Safety()) {
 		raised.raiseConditions(raised.Safety())
 	}
@@ -119,6 +125,14 @@ func (a Annotations) Yield(word Annotations) Annotations {
 		return a
 	}
 	return merge(a, word).Without(said...)
+}
+
+// withRoom returns a copy with room for n more.
+func withRoom(evidence []Evidence, n int) []Evidence {
+	if len(evidence)+n == 0 {
+		return nil
+	}
+	return append(make([]Evidence, 0, len(evidence)+n), evidence...)
 }
 
 // stated replaces the evidence of one field. Tags are united, so for them both count.

@@ -44,7 +44,8 @@ func Tools(defs []*mcp.Tool) []annotation.Annotations {
 }
 
 func (s *server) infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
-	t := tool{title: def.Title, name: judge(name[shared:])}
+	t := &s.tool
+	*t = tool{title: def.Title, name: judge(name[shared:])}
 	t.said.name = def.Name
 	t.said.read(def.Description)
 	t.params.about, t.params.named = def.Description, def.Name

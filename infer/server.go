@@ -12,6 +12,7 @@ import (
 type server struct {
 	prefix string          // of the names, with what separates it
 	texts  map[string]bool // the descriptions of parameters that most tools have
+	tool   tool            // the one that is inferred, which is as large as ten findings
 }
 
 // Below these many tools nothing is stated by most.

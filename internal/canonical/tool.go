@@ -128,26 +128,26 @@ func (w *plainWriter) value(v any, depth int) any {
 	if w.failed = w.failed || depth > maxPlainDepth || w.tooLong(); w.failed {
 		return nil
 	}
-	switch v := v.(type) {
+	switch t := v.(type) {
 	case nil:
 		w.raw("null")
 		return nil
 	case bool:
-		w.dst = strconv.AppendBool(w.dst, v)
+		w.dst = strconv.AppendBool(w.dst, t)
 		return v
 	case string:
-		w.text(v)
+		w.text(t)
 		return v
 	case float64:
-		w.number(v)
+		w.number(t)
 		return v
 	case map[string]any:
-		if v != nil { // a nil one is written as null
-			return w.object(v, depth)
+		if t != nil { // a nil one is written as null
+			return w.object(t, depth)
 		}
 	case []any:
-		if v != nil {
-			return w.array(v, depth)
+		if t != nil {
+			return w.array(t, depth)
 		}
 	}
 	w.failed = true

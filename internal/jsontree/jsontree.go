@@ -110,6 +110,8 @@ func Same(a, b any) bool {
 // A Pointer is a JSON Pointer (RFC 6901), taken apart; empty is the whole value.
 type Pointer []string
 
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
 // ParsePointer takes a JSON Pointer apart.
 func ParsePointer(s string) (Pointer, error) {
 	if s == "" {
@@ -120,7 +122,7 @@ func ParsePointer(s string) (Pointer, error) {
 	}
 	parts := strings.Split(s[1:], "/")
 	for i, part := range parts {
-		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		parts[i] = unescape.Replace(part)
 	}
 	return parts, nil
 }
