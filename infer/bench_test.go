@@ -43,8 +43,8 @@ func BenchmarkCatalogue(b *testing.B) {
 // TestAllocations holds what one tool costs, its evidence included.
 func TestAllocations(t *testing.T) {
 	for _, def := range []*mcp.Tool{invoice, {Name: "get_user"}, {Name: "send_mail", Description: "Sends mail over the internet."}, {Name: "gadget"}} {
-		if n := testing.AllocsPerRun(100, func() { infer.Tool(def) }); n > 9 {
-			t.Errorf("%s: %v allocations, want at most 9", def.Name, n)
+		if n := testing.AllocsPerRun(100, func() { infer.Tool(def) }); n > 8 {
+			t.Errorf("%s: %v allocations, want at most 8", def.Name, n)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer/internal/text"
@@ -127,8 +128,19 @@ func appendLower(dst []byte, w string) []byte {
 }
 
 func (l *look) read(description string) {
-	for w := range strings.FieldsFuncSeq(description, func(r rune) bool { return !unicode.IsLetter(r) }) {
-		l.add(w)
+	begins := -1 // where the word begins, if one is open
+	for i, r := range description {
+		small := r | 0x20
+		switch isLetter := 'a' <= small && small <= 'z' || r >= utf8.RuneSelf && unicode.IsLetter(r); {
+		case isLetter && begins < 0:
+			begins = i
+		case !isLetter && begins >= 0:
+			l.add(description[begins:i])
+			begins = -1
+		}
+	}
+	if begins >= 0 {
+		l.add(description[begins:])
 	}
 }
 

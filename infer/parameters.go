@@ -185,27 +185,59 @@ const (
 func (c *parameters) read(decoded any) {
 	c.any = true
 	root := schema.Normal(decoded)
-	c.walk(root, nil, 0, false)
+	c.walk(root, nil, false)
 	c.dispatch(root)
 	c.request(root)
 }
 
+// A step leads to a place in the arguments: into a member of an object, or into each element of a list.
+type step struct {
+	from  *step // nil for the arguments themselves
+	name  string
+	every bool
+	depth int // how many steps it is from the arguments
+}
+
+func (s *step) to(name string, every bool) step {
+	if s == nil {
+		return step{name: name, every: every, depth: 1}
+	}
+	return step{from: s, name: name, every: every, depth: s.depth + 1}
+}
+
+// pointer returns the argument of a condition, "" if it has none.
+func (s *step) pointer() string {
+	if s == nil {
+		return ""
+	}
+	before := s.from.pointer()
+	switch own, ok := annotation.Pointer(s.name); {
+	case before == "" && s.from != nil, !s.every && !ok:
+		return ""
+	case s.every:
+		return before + "/*"
+	default:
+		return before + own
+	}
+}
+
 // walk looks at the members of a place. Of a list of operations, the type of each is its deed.
-func (c *parameters) walk(p *schema.Parameter, path []string, depth int, operations bool) {
-	if depth > maxSchemaDepth {
+func (c *parameters) walk(p *schema.Parameter, place *step, operations bool) {
+	if place != nil && place.depth > maxSchemaDepth {
 		return
 	}
 	for _, m := range p.Members {
-		at := append(slices.Clip(path), m.Name) // a copy: siblings keep theirs
-		var room [6]word                        // more than most names have
+		at := place.to(m.Name, false)
+		var room [6]word // more than most names have
 		ws := cutInto(room[:0], m.Name)
 		if len(ws) > 0 {
-			c.parameter(m, ws, at, operations && (m.Name == "type" || m.Name == "kind" || m.Name == "name"))
+			c.parameter(m, ws, &at, operations && (m.Name == "type" || m.Name == "kind" || m.Name == "name"))
 		}
-		c.walk(m, at, depth+1, len(ws) > 0 && ws[len(ws)-1].may(chooser))
+		c.walk(m, &at, len(ws) > 0 && ws[len(ws)-1].may(chooser))
 	}
 	if p.Elements != nil {
-		c.walk(p.Elements, append(slices.Clip(path), every), depth+1, operations)
+		at := place.to("", true)
+		c.walk(p.Elements, &at, operations)
 	}
 }
 
@@ -233,29 +265,9 @@ func (c *parameters) dispatch(root *schema.Parameter) {
 	}
 }
 
-// every is the step for each element of a list. No member is called so.
-const every = "\x00"
-
-// pointer returns the argument of a condition, "" if it has none.
-func pointer(path []string) string {
-	var b strings.Builder
-	for _, name := range path {
-		if name == every {
-			b.WriteString("/*")
-			continue
-		}
-		step, ok := annotation.Pointer(name)
-		if !ok {
-			return ""
-		}
-		b.WriteString(step)
-	}
-	return b.String()
-}
-
 // parameter finds the power of one parameter: at any depth what it may choose, carry or say, at the top all others.
-func (c *parameters) parameter(m *schema.Parameter, ws []word, path []string, operation bool) {
-	p := parameter{Parameter: m, top: len(path) == 1}
+func (c *parameters) parameter(m *schema.Parameter, ws []word, at *step, operation bool) {
+	p := parameter{Parameter: m, top: at.depth == 1}
 	if len(m.Values) == 0 && m.May(schema.Text) {
 		m.Values = listedValues(m.Description)
 	}
@@ -280,7 +292,7 @@ func (c *parameters) parameter(m *schema.Parameter, ws []word, path []string, op
 		c.listen(p, last.may(strict))
 	}
 	for i := before; i < len(c.powers); i++ {
-		c.powers[i].pointer = pointer(path)
+		c.powers[i].pointer = at.pointer()
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -49,7 +51,7 @@ func plainTool(dst []byte, d *mcp.Tool) (form []byte, private *mcp.Tool, ok bool
 	if d == nil || len(d.Icons) > 0 {
 		return dst, nil, false
 	}
-	w := plainWriter{dst: dst, from: len(dst)}
+	w := plainWriter{dst: dst, from: len(dst), names: make([]string, 0, 16)}
 	out := &mcp.Tool{Name: d.Name, Title: d.Title, Description: d.Description}
 	w.raw("{")
 	if len(d.Meta) > 0 {
@@ -104,16 +106,50 @@ func (w *plainWriter) member(name, value string) {
 	}
 }
 
-// annotations writes and copies what a tool declares. The SDK decides which hints are written.
+// annotations writes and copies what a tool declares.
 func (w *plainWriter) annotations(a *mcp.ToolAnnotations) *mcp.ToolAnnotations {
-	raw, err := json.Marshal(a)
-	if err == nil {
-		w.dst, err = Append(w.dst, raw)
+	form := formOf(a)
+	if a.Title == "" {
+		w.raw(form)
+	} else { // which comes last in the order
+		w.raw(strings.TrimSuffix(form, "}"))
+		if form != "{}" {
+			w.raw(",")
+		}
+		w.raw(`"title":`)
+		w.text(a.Title)
+		w.raw("}")
 	}
-	w.failed = w.failed || err != nil || !utf8.ValidString(a.Title)
 	private := *a
 	private.DestructiveHint, private.OpenWorldHint = copied(a.DestructiveHint), copied(a.OpenWorldHint)
 	return &private
+}
+
+// hints are what decides the form of annotations without a title.
+type hints struct{ readOnly, idempotent, destructive, open, hasDestructive, hasOpen bool }
+
+var (
+	formsMutex sync.Mutex
+	forms      = make(map[hints]string) // at most 36; the SDK decides which hints are written
+)
+
+// formOf returns the form of annotations without their title.
+func formOf(a *mcp.ToolAnnotations) string {
+	h := hints{readOnly: a.ReadOnlyHint, idempotent: a.IdempotentHint, hasDestructive: a.DestructiveHint != nil, hasOpen: a.OpenWorldHint != nil}
+	h.destructive = h.hasDestructive && *a.DestructiveHint
+	h.open = h.hasOpen && *a.OpenWorldHint
+	formsMutex.Lock()
+	defer formsMutex.Unlock()
+	form, ok := forms[h]
+	if !ok {
+		untitled := *a
+		untitled.Title = ""
+		raw, _ := json.Marshal(untitled) // hints alone can be written
+		ordered, _ := Append(nil, raw)
+		form = string(ordered)
+		forms[h] = form
+	}
+	return form
 }
 
 func copied(b *bool) *bool {

@@ -74,9 +74,9 @@ func (n *normalizer) readInto(p *Parameter, schema any, depth int) {
 	if n.nodes++; !ok || depth > maxNormalDepth || n.nodes > maxNormalNodes {
 		return
 	}
-	p.Types = typesOf(object["type"])
-	p.Description, _ = object["description"].(string)
-	p.Default = object["default"]
+	if p.leaf(object) {
+		return
+	}
 	p.name(object)
 	n.members(p, object, depth)
 	n.elements(p, object, depth)
@@ -104,6 +104,22 @@ func (n *normalizer) readInto(p *Parameter, schema any, depth int) {
 			p.Members = joined(p.Members, also.Members, (*Parameter).and)
 		}
 	}
+}
+
+// leaf takes the type, the description and the default, and reports whether nothing else is stated, as of most members.
+func (p *Parameter) leaf(object map[string]any) bool {
+	types, hasTypes := object["type"]
+	description, hasDescription := object["description"]
+	initially, hasDefault := object["default"]
+	p.Types, p.Default = typesOf(types), initially
+	p.Description, _ = description.(string)
+	n := 0
+	for _, has := range [...]bool{hasTypes, hasDescription, hasDefault} {
+		if has {
+			n++
+		}
+	}
+	return n == len(object)
 }
 
 // union returns what holds for a value to which one of the schemas applies.

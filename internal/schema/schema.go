@@ -16,8 +16,9 @@ const (
 	maxExpansion   = 10_000 // subschemas that apply to one and the same value
 )
 
-// CheckInput returns an error for a decoded schema that cannot be used for the arguments of a tool.
-func CheckInput(root any) error {
+// CheckInput returns an error for a decoded schema that cannot be used for the arguments of a tool. The survey is that of
+// the schema, before it was decoded.
+func CheckInput(root any, s Survey) error {
 	object, ok := root.(map[string]any)
 	if !ok {
 		return fmt.Errorf("it is %.40s and not an object", jsontree.Encode(root))
@@ -25,16 +26,19 @@ func CheckInput(root any) error {
 	if t, ok := object["type"]; ok && t != "object" {
 		return fmt.Errorf("its type is %.40s; the arguments of a tool are an object", fmt.Sprintf("%q", t))
 	}
-	return Check(root)
+	return check(root, s)
 }
 
 // Check is [CheckInput] for a schema of any type.
-func Check(root any) error {
-	var s survey
-	s.add(root, 0)
+func Check(root any) error { return check(root, Look(root)) }
+
+func check(root any, s Survey) error {
+	if s.foreign {
+		s = Look(root)
+	}
 	switch {
-	case s.size > maxSchemaBytes:
-		return fmt.Errorf("it has %d bytes, more than %d", s.size, maxSchemaBytes)
+	case s.Size > maxSchemaBytes:
+		return fmt.Errorf("it has %d bytes, more than %d", s.Size, maxSchemaBytes)
 	case s.plain():
 		return nil
 	}
@@ -42,21 +46,29 @@ func Check(root any) error {
 	return w.all(root, 0)
 }
 
-// A survey is what one look at a schema shows.
-type survey struct {
-	size    int // about, in bytes of JSON
+// A Survey is what one look at a schema shows.
+type Survey struct {
+	Size int // about, in bytes of JSON
+
 	objects int
 	deepest int  // level of nesting
 	refers  bool // it has a reference, or a part that references lead into by a name of its own
+	foreign bool // it has values of other types than JSON decodes
+}
+
+// Look surveys a schema, without writing it.
+func Look(schema any) (s Survey) {
+	s.add(schema, 0)
+	return s
 }
 
 // plain reports whether nothing in the schema has to be followed: most schemas have no reference, and without one no
 // part applies twice.
-func (s *survey) plain() bool {
+func (s *Survey) plain() bool {
 	return !s.refers && s.deepest <= maxSchemaDepth && s.objects <= maxExpansion
 }
 
-func (s *survey) add(v any, depth int) {
+func (s *Survey) add(v any, depth int) {
 	if s.deepest = max(s.deepest, depth); depth > canonical.MaxDepth { // it will be refused
 		return
 	}
@@ -64,22 +76,30 @@ func (s *survey) add(v any, depth int) {
 	case map[string]any:
 		s.objects++
 		for k, e := range v {
-			s.size += len(`"":,`) + len(k)
+			s.Size += len(`"":,`) + len(k)
 			switch k {
 			case "$ref", "$dynamicRef", "$recursiveRef", "$id":
 				s.refers = true
 			}
 			s.add(e, depth+1)
 		}
-		s.size += len("{}")
+		s.Size += len("{}")
 	case []any:
 		for _, e := range v {
-			s.size += len(",")
+			s.Size += len(",")
 			s.add(e, depth+1)
 		}
-		s.size += len("[]")
+		s.Size += len("[]")
+	case string:
+		s.Size += len(v) + len(`""`)
+	case nil, bool, float64:
+		s.Size += len("null")
+	case json.RawMessage:
+		s.Size += len(v)
+		s.foreign = true
 	default:
-		s.size += leafSize(v)
+		s.Size += len(`""`)
+		s.foreign = true
 	}
 }
 
@@ -132,20 +152,4 @@ func Applying(root any, most int, schemas ...map[string]any) (all []map[string]a
 }
 
 // Size returns about how many bytes a decoded value has as JSON, without writing it.
-func Size(v any) int {
-	var s survey
-	s.add(v, 0)
-	return s.size
-}
-
-func leafSize(v any) int {
-	switch v := v.(type) {
-	case string:
-		return len(v) + len(`""`)
-	case json.RawMessage:
-		return len(v)
-	case nil, bool, float64:
-		return len("null")
-	}
-	return len(`""`)
-}
+func Size(v any) int { return Look(v).Size }

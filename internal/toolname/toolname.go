@@ -4,7 +4,6 @@ package toolname
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -17,19 +16,21 @@ func Check(name string) error {
 		return errors.New("it has no name")
 	case len(name) > most:
 		return fmt.Errorf("its name has %d characters, more than the %d that MCP allows", len(name), most)
-	case foreign.MatchString(name):
+	case strings.ContainsFunc(name, foreign):
 		return errors.New("its name has characters other than A-Z, a-z, 0-9, '_', '-' and '.'")
 	}
 	return nil
 }
 
-var (
-	foreign  = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
-	serverID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
-)
+func foreign(r rune) bool {
+	return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '.' && r != '-'
+}
 
 // IsServer reports whether a text can be the id of a server: it has no slash and no double underscore.
-func IsServer(id string) bool { return serverID.MatchString(id) && !strings.Contains(id, "__") }
+func IsServer(id string) bool {
+	const longest = 64
+	return id != "" && len(id) <= longest && !strings.ContainsFunc(id, foreign) && !strings.Contains(id, "__")
+}
 
 // Match reports whether the text matches the pattern, in which * matches any text.
 func Match(pattern, text string) bool {

@@ -16,8 +16,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// take returns the definition of a tool that can be taken, of about size bytes, or why it cannot.
-func take(id string, def *mcp.Tool, size int) (*Definition, error) {
+// take returns the definition of a tool that can be taken, of about size bytes, or why it cannot. The survey is that of
+// its input schema.
+func take(id string, def *mcp.Tool, size int, input schema.Survey) (*Definition, error) {
 	if err := toolname.Check(def.Name); err != nil {
 		return nil, err
 	}
@@ -28,7 +29,7 @@ func take(id string, def *mcp.Tool, size int) (*Definition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it cannot be written as JSON: %w", cmp.Or(errors.Unwrap(err), err)) // without the name of the tool
 	}
-	if err := schema.CheckInput(tool.Definition.InputSchema); err != nil {
+	if err := schema.CheckInput(tool.Definition.InputSchema, input); err != nil {
 		return nil, schemaError{fmt.Errorf("its input schema is not usable: %w", err)}
 	}
 	if tool.Definition.OutputSchema != nil {
@@ -44,10 +45,11 @@ type schemaError struct{ error }
 
 func (e schemaError) Unwrap() error { return e.error }
 
-// measure returns about how many bytes a definition has as JSON, without writing it.
-func measure(def *mcp.Tool) int {
-	n := len(def.Name) + len(def.Title) + len(def.Description) + schema.Size(map[string]any(def.Meta)) +
-		schema.Size(def.InputSchema) + schema.Size(def.OutputSchema) + len(`{"name":"","inputSchema":}`)
+// measure returns about how many bytes a definition has as JSON, without writing it, and a survey of its input schema.
+func measure(def *mcp.Tool) (n int, input schema.Survey) {
+	input = schema.Look(def.InputSchema)
+	n = len(def.Name) + len(def.Title) + len(def.Description) + schema.Size(map[string]any(def.Meta)) +
+		input.Size + schema.Size(def.OutputSchema) + len(`{"name":"","inputSchema":}`)
 	if def.Annotations != nil {
 		n += len(def.Annotations.Title)
 	}
@@ -57,7 +59,7 @@ func measure(def *mcp.Tool) int {
 			n += len(size) + len(`"",`)
 		}
 	}
-	return n
+	return n, input
 }
 
 // Check returns the faults in the host's own tools. In those of a server they are findings.
@@ -80,7 +82,8 @@ func Check(tools []*mcp.Tool) error {
 		if _, err := annotation.FromTool(t); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", who, err))
 		}
-		if _, err := take("", t, measure(t)); err != nil {
+		size, input := measure(t)
+		if _, err := take("", t, size, input); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", who, err))
 		}
 	}

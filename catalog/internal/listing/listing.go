@@ -72,9 +72,10 @@ func (l *Listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 			continue
 		}
 		written := raw.Annotations(def.Name)
-		size := measure(def) + len(written)
+		size, input := measure(def)
+		size += len(written)
 		l.bytes += size
-		d, err := take(l.id, def, size)
+		d, err := take(l.id, def, size, input)
 		if err != nil {
 			l.refuse(l.listed+i, def.Name, err)
 			continue
