@@ -1,10 +1,10 @@
 package infer
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/infer/internal/text"
 	"github.com/fairlead-go/fairlead/internal/schema"
 )
 
@@ -42,39 +42,43 @@ func (c *parameters) languageOf(name, description string) string {
 	case spoken[name] != "":
 		return spoken[name]
 	}
-	said := [...]string{description, strings.NewReplacer("_", " ", "-", " ").Replace(c.named), c.about}
-	for i, one := range said {
-		if found := wordOf(one, func(w string) string {
-			switch language := spoken[w]; {
-			case command && slices.Contains(shells, w):
-				return "shell"
-			case language == "jq" && (command || i == 2), language == "flux" && i == 2: // of a program, or a word of English
-				return ""
-			default:
-				return language
+	asked := name == "query" || name == "statement"
+	store, likely := "", "" // the languages of what is queried
+	for i, said := range [...]string{description, separated(c.named), c.about} {
+		stored := ""
+		for ws := range clauses(said) {
+			for k := range ws {
+				w := ws[k].base
+				language := spoken[w]
+				switch {
+				case command && slices.Contains(shells, w):
+					return "shell"
+				case language == "jq" && (command || i == 2), language == "flux" && i == 2: // of a program, or a word of English
+				case language != "":
+					return language
+				}
+				store = cmp.Or(store, stores[w])
+				stored = cmp.Or(stored, database(w))
 			}
-		}); found != "" {
-			return found
+		}
+		switch {
+		case likely != "" || !asked:
+		case strings.Contains(strings.ToLower(said), "neo4j"): // no word, since it has a digit
+			likely = "cypher"
+		case stored != "":
+			likely = "sql"
 		}
 	}
-	if name != "query" && name != "statement" {
+	if !asked {
 		return name
 	}
-	for _, one := range said {
-		if found := wordOf(one, func(w string) string { return stores[w] }); found != "" {
-			return found
-		}
-	}
-	for _, one := range said {
-		switch {
-		case strings.Contains(strings.ToLower(one), "neo4j"): // no word, since it has a digit
-			return "cypher"
-		case wordOf(one, database) != "":
-			return "sql"
-		}
-	}
-	return name
+	return cmp.Or(store, likely, name)
 }
+
+// separated returns a name with blanks between its words.
+func separated(name string) string { return nameMarks.Replace(name) }
+
+var nameMarks = strings.NewReplacer("_", " ", "-", " ")
 
 // database returns the words for a store whose queries are most likely SQL.
 func database(w string) string {
@@ -92,20 +96,25 @@ func (c *parameters) speaks(language string) bool {
 		}
 		return ""
 	}
-	return wordOf(strings.ReplaceAll(c.named, "_", " "), is) != "" || wordOf(c.about, is) != ""
+	return wordOf(separated(c.named), is) != "" || wordOf(c.about, is) != ""
 }
 
 // wordOf returns what is found for the first word of a text for which there is something, "" without one.
 func wordOf(said string, find func(word string) string) string {
-	parse := parser{scan: text.Scanner{Text: said}}
-	for parse.next() {
-		for i := range parse.words {
-			if found := find(parse.words[i].base); found != "" {
+	for ws := range clauses(said) {
+		for i := range ws {
+			if found := find(ws[i].base); found != "" {
 				return found
 			}
 		}
 	}
 	return ""
+}
+
+// member returns the pointer to an argument.
+func member(name string) string {
+	at := (*step)(nil).to(name, false)
+	return at.pointer()
 }
 
 // methods are those of HTTP, as a parameter lists them.
@@ -125,21 +134,21 @@ func (c *parameters) request(root *schema.Parameter) {
 		case "method", "http_method", "httpmethod", "verb":
 			if m.May(schema.Text) && methodsOnly(m) {
 				method = m
-				with["method"] = pointer([]string{m.Name})
+				with["method"] = member(m.Name)
 			}
 		case "headers":
-			with["headers"] = pointer([]string{m.Name})
+			with["headers"] = member(m.Name)
 		case "body", "data", "payload", "json":
-			with["body"] = pointer([]string{m.Name})
+			with["body"] = member(m.Name)
 		case "query", "params", "query_params", "queryparams":
-			with["query"] = pointer([]string{m.Name})
+			with["query"] = member(m.Name)
 		}
 	}
 	if address == nil || method == nil || len(method.Values) == 0 && !c.overHTTP(method.Description) {
 		return
 	}
 	c.powers = slices.DeleteFunc(c.powers, func(p parameter) bool { return p.Parameter == method || p.Parameter == address })
-	p := parameter{Parameter: address, top: true, pointer: pointer([]string{address.Name}), language: "http", with: with}
+	p := parameter{Parameter: address, top: true, pointer: member(address.Name), spoken: "http", with: with}
 	c.add(p, sendsRequest, commands, &cut(address.Name)[0])
 	c.powers[len(c.powers)-1].found.gives = givesPower
 }
@@ -163,5 +172,5 @@ func (c *parameters) overHTTP(description string) bool {
 		}
 		return ""
 	}
-	return wordOf(description, http) != "" || wordOf(c.about, http) != "" || wordOf(strings.ReplaceAll(c.named, "_", " "), http) != ""
+	return wordOf(description, http) != "" || wordOf(c.about, http) != "" || wordOf(separated(c.named), http) != ""
 }

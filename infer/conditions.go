@@ -67,7 +67,7 @@ func (t *tool) accounted() *parameter {
 		case p.pointer == "":
 		case p.kind == choosesDeed && t.open():
 			return p
-		case p.kind == sendsRequest, p.carriedOut() && (t.deed.effect == commands || t.name.runs() && t.params.speaks(p.language)):
+		case p.kind == sendsRequest, p.carriedOut() && (t.deed.effect == commands || t.name.runs() && t.params.speaks(t.params.language(p))):
 			return p
 		}
 	}

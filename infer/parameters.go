@@ -49,7 +49,7 @@ type parameter struct {
 	dispatched bool              // a command beside what it takes
 	unusual    bool              // its name does not tell that it chooses the deed
 	choices    []choice          // what each of its values does
-	language   string            // of the text that is carried out; "" if it was not looked for
+	spoken     string            // the language of the text that is carried out; see parameters.language
 	with       map[string]string // further parts of the text, see annotation.Condition
 }
 
@@ -358,10 +358,10 @@ func (c *parameters) executes(p parameter, is kind, w *word) {
 
 // language returns the language of a text that is carried out. It is looked for when it is asked for.
 func (c *parameters) language(p *parameter) string {
-	if p.language == "" {
-		p.language = c.languageOf(p.found.word, p.Description)
+	if p.spoken == "" {
+		p.spoken = c.languageOf(p.found.word, p.Description)
 	}
-	return p.language
+	return p.spoken
 }
 
 // does finds a switch whose name is a deed: send_email, delete_branch.
