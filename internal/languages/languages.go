@@ -16,8 +16,19 @@ type Probe func(text string) probes.Verdict
 
 // all has the languages by the names that conditions use, see [annotation.Condition].Language.
 var all = map[string]Probe{
-	"sql":   probes.SQL,
-	"shell": shell.AnyShell, // which shell it is is not known
+	"cron":       probes.Cron,
+	"cypher":     probes.Cypher,
+	"glob":       probes.Glob,
+	"graphql":    probes.GraphQL,
+	"http":       probes.Request,
+	"http-local": probes.LocalRequest, // of a tool that is meant for addresses inside
+	"jq":         probes.JQ,
+	"mongodb":    probes.MongoDB,
+	"promql":     probes.PromQL,
+	"regex":      probes.Regex,
+	"shell":      shell.AnyShell, // which shell it is is not known
+	"sql":        probes.SQL,
+	"template":   probes.Template,
 }
 
 // Names returns the languages that have a probe, sorted.

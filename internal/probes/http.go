@@ -236,11 +236,12 @@ var httpNominal = regexp.MustCompile(`^(?:l?ment|ation|ion|ed)`)
 // httpVerb is how verbs end: finalize, verify, generate.
 var httpVerb = regexp.MustCompile(`.{2}(?:[iy][sz]e|ify|ate)$`)
 
+var httpBegins = slices.Concat(lists["httpPrefixes"], lists["httpActs"], lists["httpLeads"])
+
 // httpDouble reports whether a word is a verb behind another one, or behind a prefix that repeats or reverses it:
 // playpause, takeoff, reissue, unmute.
 func httpDouble(word string) bool {
-	begins := slices.Concat(lists["httpPrefixes"], lists["httpActs"], lists["httpLeads"])
-	return slices.ContainsFunc(begins, func(begin string) bool {
+	return slices.ContainsFunc(httpBegins, func(begin string) bool {
 		verb, ok := strings.CutPrefix(word, begin)
 		return ok && (in("httpActs", verb) || in("httpEnds", verb))
 	})

@@ -5,7 +5,6 @@ package probes
 import (
 	_ "embed" // for words.txt
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -72,4 +71,16 @@ var lists = func() map[string][]string {
 	return lists
 }()
 
-func in(list, word string) bool { return slices.Contains(lists[list], word) }
+// sets are the same lists, to look words up in.
+var sets = func() map[string]map[string]bool {
+	sets := make(map[string]map[string]bool, len(lists))
+	for name, words := range lists {
+		sets[name] = make(map[string]bool, len(words))
+		for _, word := range words {
+			sets[name][word] = true
+		}
+	}
+	return sets
+}()
+
+func in(list, word string) bool { return sets[list][word] }

@@ -74,6 +74,20 @@ func TestSQLOfDialects(t *testing.T) {
 	t.Logf("all: %d of %d reads found", all, of)
 }
 
+// Texts of the other languages.
+func TestTextsOfLanguages(t *testing.T) {
+	t.Parallel()
+	for file, probe := range map[string]func(string) probes.Verdict{
+		"mongodb": probes.MongoDB, "promql": probes.PromQL, "graphql": probes.GraphQL, "cypher": probes.Cypher, "jq": probes.JQ, "http": probes.Request,
+	} {
+		found, reads := judged(t, file+".txt", probe)
+		t.Logf("%s: %d of %d reads found", file, found, reads)
+		if found < reads {
+			t.Errorf("%s: %d of %d reads are not found", file, reads-found, reads)
+		}
+	}
+}
+
 func BenchmarkSQL(b *testing.B) {
 	for name, text := range map[string]string{
 		"short": "SELECT id, name FROM users WHERE active = 1 ORDER BY name LIMIT 10",

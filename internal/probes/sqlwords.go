@@ -2,27 +2,18 @@ package probes
 
 // The words of SQL by what they do, from words.txt.
 var (
-	sqlHard      = setOf("sqlHard")
-	sqlSoft      = setOf("sqlSoft")
-	sqlShows     = setOf("sqlShows")
-	sqlKeywords  = setOf("sqlKeywords")
-	sqlExpects   = setOf("sqlExpects")
-	sqlFollows   = setOf("sqlFollows")
-	sqlFunctions = setOf("sqlFunctions")
-	sqlValues    = setOf("sqlValues")
-	sqlDeeds     = setOf("sqlDeeds")
-	sqlColumns   = setOf("sqlColumns")
-	sqlHints     = setOf("sqlHints")
-	sqlOptions   = setOf("sqlOptions")
-	sqlPragmas   = setOf("sqlPragmas")
-	sqlSettings  = setOf("sqlSettings")
+	sqlHard      = sets["sqlHard"]
+	sqlSoft      = sets["sqlSoft"]
+	sqlShows     = sets["sqlShows"]
+	sqlKeywords  = sets["sqlKeywords"]
+	sqlExpects   = sets["sqlExpects"]
+	sqlFollows   = sets["sqlFollows"]
+	sqlFunctions = sets["sqlFunctions"]
+	sqlValues    = sets["sqlValues"]
+	sqlDeeds     = sets["sqlDeeds"]
+	sqlColumns   = sets["sqlColumns"]
+	sqlHints     = sets["sqlHints"]
+	sqlOptions   = sets["sqlOptions"]
+	sqlPragmas   = sets["sqlPragmas"]
+	sqlSettings  = sets["sqlSettings"]
 )
-
-// setOf returns a list as a set.
-func setOf(list string) map[string]bool {
-	set := make(map[string]bool, len(lists[list]))
-	for _, word := range lists[list] {
-		set[word] = true
-	}
-	return set
-}
