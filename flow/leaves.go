@@ -53,17 +53,18 @@ func (tr *trace) value(name string) {
 
 // str returns the string at the place, and moves behind it.
 func (w *walker) str() string {
-	from, plain := w.at, true
-	for w.at++; w.form[w.at] != '"'; w.at++ {
+	from := w.at
+	w.at++
+	if inside := w.form[w.at : w.at+strings.IndexByte(w.form[w.at:], '"')]; strings.IndexByte(inside, '\\') < 0 {
+		w.at += len(inside) + 1
+		return inside
+	}
+	for ; w.form[w.at] != '"'; w.at++ {
 		if w.form[w.at] == '\\' {
-			plain = false
 			w.at++
 		}
 	}
 	w.at++
-	if plain {
-		return w.form[from+1 : w.at-1]
-	}
 	var s string
 	_ = json.Unmarshal([]byte(w.form[from:w.at]), &s) // it is canonical
 	return s
