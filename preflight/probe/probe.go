@@ -41,15 +41,26 @@ func SQL(text string) preflight.Verdict { return preflight.Verdict(probes.SQL(te
 // HTTP cannot see that a server answers a harmless GET by changing something, nor where a redirect leads.
 func HTTP(text string) preflight.Verdict { return preflight.Verdict(probes.HTTP(text)) }
 
-// Shell reads a command line for a POSIX-like shell: sh, bash, dash, ksh, zsh, fish. It is a read if every command is
-// in a table of commands that read, each with only flags of the table, joined by nothing but |, &&, || and ;. All else
-// is destructive: other commands, variables, substitutions, assignments, functions, redirections (except to /dev/null
-// and 2>&1), the background, comments, backslashes, braces.
+// Shell reads a command line for a POSIX-like shell: sh, bash, dash, ksh, zsh, fish. It is a read if everything that it
+// runs is known to read: each command is in a table, with subcommands, options and operands that only read.
 //
-// Shell cannot see aliases, a PATH with another ls in front, or a program's own configuration. Do not use it for the
-// shells of Windows, whose quotes end elsewhere.
+// The text is followed as a shell would: lists, pipes, loops, conditions, functions, subshells, substitutions,
+// here-documents, arithmetic, and variables whose value is in the text. A variable with any other value may stand only
+// where every value is harmless. A command that runs another one (xargs, env, timeout, find -exec, sh -c) is judged by
+// that one; awk, sed, jq and SQL by their programs. Where shells disagree, the text is refused.
+//
+// A read that prints secrets is refused too: private keys, files such as .env and .aws/credentials, Secrets of
+// Kubernetes, variables whose names say token or password. So are a variable in front of a command that the command may
+// act on, a file to write other than /dev/null, the background, and what is not in the tables.
+//
+// Some commands that are called reads change what a program keeps for itself: git status the index, brew and cargo tree
+// their caches and lock files. Others do not end, such as tail -f.
+//
+// Shell cannot see aliases, a PATH with another ls in front, a program's own configuration, or what a file of a secret is
+// called if its name does not say so. Do not use it for the shells of Windows, whose quotes end elsewhere.
 func Shell(text string) preflight.Verdict { return preflight.Verdict(shell.Shell(text)) }
 
-// AnyShell reads a command line for a shell that is not known. It is stricter than [Shell]: quotes hold only what no
-// shell makes something else of, those of Windows included, and no command reaches an address that the text chooses.
+// AnyShell reads a command line for a shell that is not known. It is stricter than [Shell]: only plain commands, joined
+// by |, &&, || and ;, of the same tables; quotes hold only what no shell makes something else of, those of Windows
+// included, and no command reaches an address that the text chooses.
 func AnyShell(text string) preflight.Verdict { return preflight.Verdict(shell.AnyShell(text)) }

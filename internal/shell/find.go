@@ -1,0 +1,99 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/probes"
+)
+
+// findCommand judges find by its expression. The row of the table has its tests; -exec runs a command.
+func findCommand(r *reader, row *row, words []word, s *scope) string {
+	starts := true // the start paths are before the first option
+	dashed := false
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		switch {
+		case w.wild():
+			return "the word " + shown(w) + ", which may become an option"
+		case w.is("(") || w.is(")") || w.is("!") || w.is(","):
+			starts = false
+		case !strings.HasPrefix(w.text, "-"):
+			if !starts {
+				return "the word " + shown(w)
+			}
+		case w.text == "-exec" || w.text == "-execdir":
+			starts = false
+			end := slices.IndexFunc(words[i+1:], func(w word) bool { return w.is(";") || w.is("+") })
+			if end <= 0 {
+				return "no command behind " + w.text
+			}
+			inner := slices.Clone(words[i+1 : i+1+end])
+			for at := range inner {
+				inner[at] = placed(inner[at], "{}", word{text: unknown, dash: dashed})
+			}
+			if why := r.call(inner, nil, s); why != "" {
+				return w.text + " and " + why
+			}
+			i += end + 1
+		default:
+			o, is := row.options[w.text]
+			if !is && !(len(w.text) > 2 && strings.HasPrefix(w.text, "-O")) && !strings.HasPrefix(w.text, "-newer") {
+				return "the option " + probes.Shown(strings.ReplaceAll(w.text, unknown, "…"))
+			}
+			starts = starts && (w.text == "-H" || w.text == "-L" || w.text == "-P" || w.text == "-E" || w.text == "-x" || w.text == "-X" || w.text == "-d" || w.text == "-f")
+			if o.takes == '=' || strings.HasPrefix(w.text, "-newer") {
+				if i++; i == len(words) || words[i].many {
+					return "no value behind " + probes.Shown(w.text)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// fdCommand judges fd, whose -x and -X run a command.
+func fdCommand(r *reader, row *row, words []word, s *scope) string {
+	end := len(words)
+	for i, w := range words {
+		name, attached, has := strings.Cut(w.text, "=")
+		switch name {
+		case "-x", "--exec", "-X", "--exec-batch":
+			inner := slices.Clone(words[i+1:])
+			if has {
+				inner = append([]word{{text: attached}}, inner...)
+			}
+			if stop := slices.IndexFunc(inner, func(w word) bool { return w.is(";") }); stop >= 0 {
+				if stop+1 < len(inner) {
+					return "words behind the command of " + name
+				}
+				inner = inner[:stop]
+			}
+			if len(inner) == 0 {
+				return "no command behind " + name
+			}
+			found := false
+			for at := range inner {
+				for _, mark := range []string{"{}", "{/}", "{//}", "{.}", "{/.}"} {
+					found = found || strings.Contains(inner[at].text, mark)
+					inner[at] = placed(inner[at], mark, word{text: unknown, dash: mark != "{}" && mark != "{//}", many: name == "-X" || name == "--exec-batch"})
+				}
+			}
+			if !found {
+				inner = append(inner, word{text: "./" + unknown, many: true})
+			}
+			if why := r.call(inner, nil, s); why != "" {
+				return name + " and " + why
+			}
+			end = i
+		}
+		if end != len(words) {
+			break
+		}
+	}
+	p, why := r.parse(row, s, words[:end])
+	if why != "" {
+		return why
+	}
+	return r.leaf(row, p, s)
+}

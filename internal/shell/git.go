@@ -1,0 +1,75 @@
+package shell
+
+import (
+	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/probes"
+)
+
+// gitSettings are the settings that git -c may be given: what is shown, and no program that a command that reads runs.
+var gitSettings = strings.Fields(`color.* core.quotepath core.abbrev core.ignorecase core.precomposeunicode core.autocrlf core.eol core.whitespace core.symlinks core.longpaths core.editor sequence.editor
+	log.* advice.* diff.renames diff.renamelimit diff.algorithm diff.context diff.nopre* diff.mnemonicprefix diff.wordregex diff.colormoved* diff.statgraphwidth status.* column.* grep.linenumber grep.patterntype
+	grep.extendedregexp grep.column grep.fullname blame.* format.pretty i18n.* branch.sort tag.sort versionsort.* safe.directory pager.* user.name user.email init.defaultbranch rerere.enabled merge.renamelimit
+	submodule.recurse fetch.prune pull.rebase`)
+
+// settingFault judges the value of git -c.
+func settingFault(w word) string {
+	name, text, _ := strings.Cut(w.text, "=")
+	lower := strings.ToLower(name)
+	if strings.Contains(name, unknown) {
+		return "a setting that is not known"
+	}
+	if lower == "core.pager" || lower == "core.fsmonitor" || strings.HasPrefix(lower, "pager.") {
+		switch text {
+		case "", "cat", "false", "0", "no":
+			return ""
+		}
+		return "the setting " + probes.Shown(w.text)
+	}
+	if matches(gitSettings, lower) {
+		return ""
+	}
+	return "the setting " + probes.Shown(name)
+}
+
+// gitCommand judges the options in front of a subcommand: a repository elsewhere is one with settings of its own.
+func gitCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+	if v, ok := p.value("--git-dir", "--work-tree"); ok && v.dash {
+		return "a folder that is not known"
+	}
+	return ""
+}
+
+// gitList judges branch and tag: with an operand they make one, unless they list by a pattern.
+func gitList(_ *reader, row *row, p parsed, _ *scope) string {
+	for _, o := range p.options {
+		if row.options[o.name].typed == "reads" {
+			return ""
+		}
+	}
+	for _, o := range p.options {
+		switch o.name {
+		case "--contains", "--no-contains", "--merged", "--no-merged", "--points-at":
+			return ""
+		}
+	}
+	if len(p.operands) > 0 {
+		return shown(p.operands[0]) + ", which it makes"
+	}
+	return ""
+}
+
+// gitConfig judges git config in its old form: one operand is read, two are written.
+func gitConfig(_ *reader, row *row, p parsed, _ *scope) string {
+	gets := false
+	for _, o := range p.options {
+		gets = gets || row.options[o.name].typed == "reads"
+	}
+	if gets {
+		return ""
+	}
+	if len(p.operands) == 1 && !p.operands[0].many && p.operands[0].known() && strings.Contains(p.operands[0].text, ".") {
+		return ""
+	}
+	return "what it may set"
+}

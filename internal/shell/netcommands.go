@@ -1,0 +1,155 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+)
+
+// ipObjects are the objects of ip(8) and its like, in full; each may be abbreviated.
+var ipObjects = strings.Fields(`address addr link route rule neighbour neighbor neigh tunnel maddress maddr mroute mrule monitor netns xfrm addrlabel ntable ntbl netconf tcp_metrics token macsec
+	vrf nexthop mptcp ioam sr fou l2tp qdisc class filter chain action vlan fdb mdb vni mst dev port sb region health trap stats ila tuntap help`)
+
+// ipReads are the commands that only show.
+var ipReads = strings.Fields("show list lst get help identify pids dump ls")
+
+// ipCommand judges ip, bridge and tc: an object, and then a command that shows, which may be left out.
+func ipCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+	words := p.operands
+	for _, w := range words {
+		if !w.known() {
+			return "the word " + shown(w)
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	object := ""
+	for _, o := range ipObjects {
+		if strings.HasPrefix(o, words[0].text) {
+			object = o
+			break
+		}
+	}
+	switch {
+	case object == "":
+		return "the object " + shown(words[0])
+	case object == "xfrm":
+		if len(words) < 2 || !strings.HasPrefix("state", words[1].text) && !strings.HasPrefix("policy", words[1].text) && words[1].text != "monitor" {
+			return "the object " + shown(words[0])
+		}
+		words = words[1:]
+	case object == "monitor" || object == "help":
+		if slices.ContainsFunc(words, func(w word) bool { return strings.HasPrefix(w.text, "file") }) {
+			return "a file"
+		}
+		return ""
+	}
+	if len(words) == 1 {
+		return ""
+	}
+	verb := words[1].text
+	for _, reads := range ipReads {
+		if verb == reads || len(verb) >= 2 && strings.HasPrefix(reads, verb) || verb == "s" || verb == "l" {
+			for _, w := range words[2:] {
+				if w.text == "exec" || w.text == "flush" {
+					return shown(w)
+				}
+			}
+			return ""
+		}
+	}
+	if object == "netns" && verb == "monitor" {
+		return ""
+	}
+	return "the command " + shown(words[1])
+}
+
+// nmcliCommand judges nmcli by its object and command, as nmcli(1) has them.
+func nmcliCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+	words := make([]string, len(p.operands))
+	for i, w := range p.operands {
+		if !w.known() {
+			return "the word " + shown(w)
+		}
+		words[i] = w.text
+	}
+	switch {
+	case len(words) == 0:
+		return ""
+	case strings.HasPrefix("general", words[0]) && (len(words) == 1 || words[1] == "status" || len(words) == 2 && words[1] == "hostname" || words[1] == "permissions"):
+		return ""
+	case (strings.HasPrefix("connection", words[0]) || strings.HasPrefix("device", words[0])) && (len(words) == 1 || words[1] == "show" || words[1] == "status"):
+		return ""
+	case strings.HasPrefix("device", words[0]) && len(words) > 2 && words[1] == "wifi" && words[2] == "list":
+		return ""
+	case words[0] == "networking" && (len(words) == 1 || words[1] == "connectivity") || words[0] == "radio" && len(words) == 1 || words[0] == "monitor":
+		return ""
+	}
+	return "what may change the network"
+}
+
+// systemdReads are the commands that read, of the programs of systemd. Sources: their manual pages.
+var systemdReads = strings.Fields(`status show list-sessions list-users list-seats session-status show-session user-status show-user seat-status show-seat list-timezones timesync-status show-timesync list-locales list-keymaps list-x11-keymap-models
+	list-x11-keymap-layouts list-x11-keymap-variants list-x11-keymap-options list lldp list-images image-status show-image list-transfers tree introspect get-property blame critical-chain time dot unit-paths unit-files exit-status capability condition
+	syscall-filter calendar timestamp timespan security inspect-elf malloc fdstore verify cat-config info user group users-in-group groups-of-user services is-installed dump filesystems image-policy compare-versions`)
+
+func systemdCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+	if len(p.operands) == 0 || p.has("--help", "--version", "-h") {
+		return ""
+	}
+	if first := p.operands[0]; !first.known() || !slices.Contains(systemdReads, first.text) {
+		return "the command " + shown(first)
+	}
+	return ""
+}
+
+// sysctlCommand judges sysctl: name=value writes, and on BSD and macOS name value does not.
+func sysctlCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+	for _, w := range p.operands {
+		if !w.known() || strings.ContainsAny(w.text, "=") {
+			return "what it may set: " + shown(w)
+		}
+	}
+	return ""
+}
+
+// disksReads are the first operands of the tools for disks that read.
+var disksReads = strings.Fields("list status get history iostat version info deps table ls id-ctrl id-ns smart-log error-log list-ns list-subsys")
+
+// disksCommand judges tools for disks: they read by an option, or by a subcommand.
+func disksCommand(_ *reader, row *row, p parsed, _ *scope) string {
+	switch row.name {
+	case "lvs", "vgs", "pvs", "lvdisplay", "vgdisplay", "pvdisplay", "pvscan", "vgscan", "xfs_info", "dumpe2fs":
+		return ""
+	case "smartctl":
+		if p.has("-s", "-o", "-S", "-t") {
+			return "an option that sets or tests"
+		}
+		return ""
+	case "swapon":
+		if p.has("-s", "--show") && len(p.operands) == 0 {
+			return ""
+		}
+	case "fdisk", "gdisk", "tune2fs":
+		if p.has("-l") && !p.has("-i", "-c", "-r", "-E", "-j", "-o") {
+			return ""
+		}
+	case "parted":
+		if p.has("-l") && len(p.operands) == 0 {
+			return ""
+		}
+	case "hdparm":
+		if p.has("-I", "-i") && len(p.options) == 1 {
+			return ""
+		}
+	case "mdadm":
+		if p.has("--detail", "--examine", "-D", "-E") && !p.has("-a", "-A", "-C", "-S", "-r", "-w", "-o", "-I") {
+			return ""
+		}
+	case "zpool", "zfs", "nvme", "dmsetup":
+		if len(p.operands) > 0 && p.operands[0].known() && slices.Contains(disksReads, p.operands[0].text) {
+			return ""
+		}
+	}
+	return "nothing that is known to read"
+}

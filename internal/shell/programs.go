@@ -1,0 +1,405 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/probes"
+)
+
+// envCommand judges env: assignments, and then a command.
+func envCommand(r *reader, row *row, p parsed, s *scope) string {
+	if text, ok := p.value("-S", "--split-string"); ok {
+		if !text.known() || strings.ContainsAny(text.text, "$\\\"'`;&|<>(){}*?[#~") {
+			return "a text to split that is not plain words"
+		}
+		var words []word
+		for field := range strings.FieldsSeq(text.text) {
+			words = append(words, word{text: field})
+		}
+		p.operands = append(words, p.operands...)
+	}
+	return r.environment(p.operands, s, p.has("--help"))
+}
+
+// environment judges words of the form NAME=value and the command behind them.
+func (r *reader) environment(words []word, s *scope, help bool) string {
+	var front []variable
+	if len(words) > 0 && words[0].is("-") { // as -i
+		words = words[1:]
+	}
+	for len(words) > 0 {
+		if words[0].is("--") && len(front) > 0 {
+			words = words[1:]
+			break
+		}
+		name, text, ok := strings.Cut(words[0].text, "=")
+		if !ok || !isName(name) || words[0].many {
+			break
+		}
+		front = append(front, variable{name, value{text: text}})
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		if help {
+			return ""
+		}
+		return "no command, which prints the environment and its secrets"
+	}
+	return r.call(words, front, s)
+}
+
+// shellCommand judges sh -c and its like.
+func shellCommand(r *reader, _ *row, p parsed, s *scope) string {
+	if !p.has("-c") {
+		if p.has("--version", "--help") && len(p.operands) == 0 {
+			return ""
+		}
+		return "no -c and a script behind it"
+	}
+	if len(p.operands) == 0 {
+		return "no script behind -c"
+	}
+	inner := newScope()
+	for name := range s.vars {
+		inner.vars[name] = anyValue
+	}
+	return r.script(p.operands[0], inner)
+}
+
+// watchCommand judges watch, which hands its words to a shell.
+func watchCommand(r *reader, _ *row, p parsed, s *scope) string {
+	texts := make([]string, len(p.operands))
+	for i, w := range p.operands {
+		if !w.known() {
+			return "a command that is not known"
+		}
+		texts[i] = w.text
+	}
+	if len(texts) == 0 {
+		return "no command"
+	}
+	return r.script(word{text: strings.Join(texts, " ")}, s)
+}
+
+// xargsCommand judges xargs: a command with words that are not known.
+func xargsCommand(r *reader, _ *row, p parsed, s *scope) string {
+	if p.has("--help", "--version") {
+		return ""
+	}
+	words := slices.Clone(p.operands)
+	if len(words) == 0 {
+		return "no command"
+	}
+	var mark word
+	marked := false
+	for _, o := range p.options {
+		switch o.name {
+		case "-I", "-J", "--replace", "-i":
+			if marked = true; o.has {
+				mark = o.value
+			} else {
+				mark = word{text: "{}"}
+			}
+		}
+	}
+	if !marked {
+		return r.call(append(words, anyWords), nil, s)
+	}
+	if !mark.known() || mark.text == "" {
+		return "a mark that is not known"
+	}
+	for i, w := range words {
+		words[i] = placed(w, mark.text, word{text: unknown, dash: true, many: p.has("-J")})
+	}
+	return r.call(words, nil, s)
+}
+
+// placed returns a word in which a mark is replaced by text that is not known.
+func placed(w word, mark string, by word) word {
+	if !strings.Contains(w.text, mark) {
+		return w
+	}
+	begins := strings.HasPrefix(w.text, mark)
+	w.text = strings.ReplaceAll(w.text, mark, by.text)
+	w.dash = w.dash || begins && by.dash
+	w.many = w.many || by.many
+	w.number = false
+	return w
+}
+
+// commandCommand judges the builtin command, which runs what is behind it, or with -v names it.
+func commandCommand(r *reader, row *row, words []word, s *scope) string {
+	for len(words) > 0 && words[0].known() {
+		switch words[0].text {
+		case "-v", "-V":
+			for _, w := range words[1:] {
+				if w.wild() {
+					return "the word " + shown(w) + ", which may become an option"
+				}
+			}
+			return ""
+		case "-p", "--":
+			words = words[1:]
+			continue
+		}
+		break
+	}
+	if len(words) == 0 {
+		return "nothing behind it"
+	}
+	if strings.HasPrefix(words[0].text, "-") {
+		return "the option " + shown(words[0])
+	}
+	saved := r.functions // command does not look for functions
+	r.functions = nil
+	why := r.call(words, nil, s)
+	r.functions = saved
+	return why
+}
+
+// readCommand judges the builtin read, which sets variables.
+func readCommand(_ *reader, _ *row, p parsed, s *scope) string {
+	for _, w := range p.operands {
+		if !w.known() || !isName(w.text) {
+			return "the variable " + shown(w)
+		}
+		if why := assignFault(w.text, anyValue); why != "" {
+			return why
+		}
+		s.vars[w.text] = anyValue
+	}
+	for _, o := range p.options {
+		if o.name == "-a" {
+			if !o.value.known() || !isName(o.value.text) || assignFault(o.value.text, anyValue) != "" {
+				return "the variable " + shown(o.value)
+			}
+			s.vars[o.value.text] = value{text: unknown, dash: true, list: true}
+		}
+	}
+	if len(p.operands) == 0 {
+		s.vars["REPLY"] = anyValue
+	}
+	return ""
+}
+
+func unsetCommand(_ *reader, _ *row, p parsed, s *scope) string {
+	for _, w := range p.operands {
+		if !w.known() || !isName(w.text) || kindOfVariable(w.text, anyValue) == acts && w.text != "IFS" {
+			return "the variable " + shown(w)
+		}
+		s.vars[w.text] = value{}
+	}
+	return ""
+}
+
+// setCommand judges the builtin set: options of the shell that only make it stop, and positional parameters.
+func setCommand(_ *reader, _ *row, words []word, _ *scope) string {
+	if len(words) == 0 {
+		return "nothing behind it, which prints all variables"
+	}
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		switch {
+		case w.is("--"):
+			return ""
+		case !w.known():
+			return "the word " + shown(w)
+		case strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+"):
+			letters := w.text[1:]
+			if strings.Trim(letters, "euxvfnCo") != "" || letters == "" || strings.Contains(letters, "n") && w.text[0] == '-' {
+				return "the option " + shown(w)
+			}
+			if strings.HasSuffix(letters, "o") {
+				if i++; i == len(words) || !slices.Contains(strings.Fields("errexit nounset pipefail xtrace verbose noglob noclobber"), words[i].text) {
+					return "the option -o"
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// testCommand judges test and [. A shell that is not bash evaluates what is compared as numbers, as in arithmetic.go.
+func testCommand(_ *reader, row *row, words []word, _ *scope) string {
+	for i, w := range words {
+		if w.known() && (w.text == "-v" || w.text == "-R") && i+1 < len(words) && !isName(words[i+1].text) {
+			return "a variable that is not a name"
+		}
+		switch w.text {
+		case "-eq", "-ne", "-lt", "-le", "-gt", "-ge":
+			for _, at := range []int{i - 1, i + 1} {
+				if at < 0 || at >= len(words) || words[at].number {
+					continue
+				}
+				if text := strings.TrimPrefix(words[at].text, "-"); !words[at].known() || !isNumber(text) {
+					return "the number " + shown(words[at]) + ", which some shells evaluate"
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// printfCommand judges printf: -v sets a variable, and some shells evaluate what is printed as a number.
+func printfCommand(_ *reader, _ *row, words []word, _ *scope) string {
+	if len(words) > 0 && words[0].is("--") {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return "no format"
+	}
+	format := words[0]
+	if !format.known() || strings.HasPrefix(format.text, "-") {
+		return "the format " + shown(format)
+	}
+	for rest := format.text; ; {
+		at := strings.IndexByte(rest, '%')
+		if at < 0 || at+1 == len(rest) {
+			return ""
+		}
+		rest = strings.TrimLeft(rest[at+1:], "-+ #0'123456789.")
+		if rest == "" {
+			return ""
+		}
+		switch rest[0] {
+		case 's', 'b', 'q', '%', 'c', '(':
+		case 'd', 'i', 'u', 'x', 'X', 'o', 'f', 'g', 'e':
+			for _, w := range words[1:] {
+				if !w.number && (!w.known() || strings.ContainsAny(w.text, "[$`")) {
+					return "the number " + shown(w) + ", which some shells evaluate"
+				}
+			}
+		default:
+			return "the format " + shown(format)
+		}
+		rest = rest[1:]
+	}
+}
+
+// tarCommand judges tar, of which only the listing of an archive reads.
+func tarCommand(_ *reader, row *row, words []word, _ *scope) string {
+	lists := false
+	file := false
+	for i, w := range words {
+		text := w.text
+		if !w.known() {
+			if w.wild() {
+				return "the word " + shown(w) + ", which may become an option"
+			}
+			continue
+		}
+		old := i == 0 && !strings.HasPrefix(text, "-")
+		switch {
+		case text == "--help" || text == "--version":
+			return ""
+		case file && !old:
+			file = false
+			if strings.HasPrefix(text, "-") && text != "-" {
+				return "no value behind -f"
+			}
+		case strings.HasPrefix(text, "--"):
+			name, _, _ := strings.Cut(text, "=")
+			switch name {
+			case "--list":
+				lists = true
+			case "--file":
+				file = !strings.Contains(text, "=")
+			case "--verbose", "--gzip", "--bzip2", "--xz", "--zstd", "--auto-compress", "--wildcards", "--no-wildcards", "--exclude", "--strip-components",
+				"--full-time", "--numeric-owner", "--utc", "--quoting-style", "--show-transformed-names", "--totals", "--null", "--absolute-names", "--ignore-zeros":
+			default:
+				return "the option " + probes.Shown(name)
+			}
+		case strings.HasPrefix(text, "-") && len(text) > 1 || old:
+			letters := strings.TrimPrefix(text, "-")
+			for at, c := range letters {
+				switch c {
+				case 't':
+					lists = true
+				case 'f':
+					if at+1 == len(letters) || old {
+						file = true
+					}
+					if !old && at+1 < len(letters) { // the rest is the file
+						letters = letters[:at+1]
+					}
+				case 'v', 'z', 'j', 'J', 'a', 'Z', 'p', 'P', 'n':
+				default:
+					return "the option " + probes.Shown(string(c))
+				}
+				if !old && at+1 >= len(letters) {
+					break
+				}
+			}
+		}
+	}
+	if !lists {
+		return "no -t"
+	}
+	return ""
+}
+
+// curlCommand judges what curl is asked for beyond its options.
+func curlCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+	for _, o := range p.options {
+		switch o.name {
+		case "-H", "--header", "-b", "--cookie", "-A", "--user-agent", "-e", "--referer", "-w", "--write-out":
+			if !o.value.known() {
+				return "a header or text that is not known"
+			}
+			low := strings.ToLower(o.value.text)
+			if strings.Contains(low, "method") && strings.HasPrefix(low, "x-") {
+				return "the header " + shown(o.value)
+			}
+			if (o.name == "-w" || o.name == "--write-out") && (strings.Contains(low, "%output{") || strings.HasPrefix(low, "@")) {
+				return "the format " + shown(o.value)
+			}
+			if strings.HasPrefix(low, "@") {
+				return "the file " + shown(o.value)
+			}
+		}
+	}
+	return ""
+}
+
+// ftpReads are the commands of FTP that change no file. Source: RFC 959, RFC 3659.
+var ftpReads = strings.Fields("CDUP CWD PWD LIST NLST MLSD MLST SIZE MDTM STAT SYST HELP NOOP TYPE MODE STRU PASV EPSV FEAT OPTS REST")
+
+// ftpFault judges a command that curl sends to an FTP server.
+func ftpFault(w word) string {
+	command, _, _ := strings.Cut(strings.TrimLeft(w.text, "-+*"), " ")
+	if !w.known() || !slices.Contains(ftpReads, strings.ToUpper(command)) {
+		return "the command " + shown(w)
+	}
+	return ""
+}
+
+// fetchCommand requires of wget that nothing is stored: --spider, or the output to - or /dev/null.
+func fetchCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+	if p.has("--spider", "-O", "--output-document", "--help", "--version", "-V", "-h") {
+		return ""
+	}
+	return "a page that it stores in a file"
+}
+
+// echoCommand judges echo, which prints whatever it is given.
+func echoCommand(*reader, *row, []word, *scope) string { return "" }
+
+// scriptCommand judges script(1), whose record goes to /dev/null: of macOS and the BSDs with a command behind the file, and
+// of util-linux with one behind -c.
+func scriptCommand(r *reader, _ *row, words []word, s *scope) string {
+	for len(words) > 0 && strings.HasPrefix(words[0].text, "-") && words[0].known() {
+		flag := words[0].text
+		words = words[1:]
+		switch {
+		case flag == "-c" && len(words) == 2 && words[1].is("/dev/null"), flag == "-qc" && len(words) == 2 && words[1].is("/dev/null"):
+			return r.script(words[0], s)
+		case strings.Trim(flag[1:], "qaeFk") != "":
+			return "the option " + probes.Shown(flag)
+		}
+	}
+	if len(words) < 2 || !words[0].is("/dev/null") {
+		return "a record in a file"
+	}
+	return r.call(words[1:], nil, s)
+}
