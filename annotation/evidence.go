@@ -58,20 +58,25 @@ type Evidence struct {
 
 // String returns a phrase such as `inferred: "delete" leads the name`.
 func (e Evidence) String() string {
-	s, place := e.Source.String(), e.Place
+	s := e.Source.String()
 	if e.By != "" {
 		s += " by " + e.By
 	}
-	if e.Word != "" {
-		place = strings.TrimSpace(strconv.Quote(e.Word) + " " + place)
-	}
-	if place != "" {
+	if place := e.Where(); place != "" {
 		s += ": " + place
 	}
 	if e.Given != "" {
 		s += ", for calls that have " + strings.ReplaceAll(e.Given, " ", " or ")
 	}
 	return s
+}
+
+// Where returns the word and its place, such as `"delete" leads the name`, and "" without either.
+func (e Evidence) Where() string {
+	if e.Word == "" {
+		return e.Place
+	}
+	return strings.TrimSpace(strconv.Quote(e.Word) + " " + e.Place)
 }
 
 // EvidenceOf returns the first evidence of a field, and whether there is any.

@@ -8,6 +8,7 @@ import (
 
 // A tool is what was read of one definition: what the rules look at.
 type tool struct {
+	words  []word     // of the name, without what all tools of the server begin with
 	name   verdict    // what the name states
 	said   reading    // what the description states
 	params parameters // what the schema states
@@ -51,6 +52,9 @@ func (t *tool) decide() {
 	t.raise("a body of a write", t.params.body.when(t.reads() && !t.name.firm))
 	if t.doubtful && !t.so.effect.dangerous() {
 		t.so, t.rule = t.deed, deed // a power that is known does not make the deed known
+	}
+	if t.so.place == notUnderstood {
+		t.so = t.unread()
 	}
 	t.rule = cmp.Or(t.rule, "nothing is understood")
 }

@@ -14,7 +14,10 @@ var deeds = []rule{
 	{"the name's verb", func(t *tool) finding { return t.name.when(t.name.firm && !(t.name.verb.means(run) && t.said.plain)) }},
 	{"an unknown verb", func(t *tool) finding {
 		named := t.name.deed && !t.said.plain && !t.said.main.effect.dangerous()
-		return finding{place: notUnderstood}.when(t.said.unread || named)
+		if t.said.unread != "" {
+			return notKnown(t.said.unread)
+		}
+		return notKnown(t.name.first).when(named)
 	}},
 	{"the description's verb", (*tool).described},
 	{"the name, though weak", func(t *tool) finding { return t.name.finding }},
@@ -30,7 +33,7 @@ func (t *tool) several() finding {
 	case t.said.listed.effect != unknown:
 		return t.said.listed
 	case v.verb.means(noun):
-		return finding{place: notUnderstood, word: v.word}
+		return finding{place: namesAnyDeed, word: v.word}
 	default:
 		return finding{effect: takes, place: v.place, word: v.word}
 	}
@@ -56,14 +59,15 @@ func (v *verdict) runs() bool { return v.verb.means(run | code) }
 
 type verdict struct {
 	finding
-	verb word // the head verb; none where its sense is 0
-	head int  // its index, or -1
-	firm bool // it decides; else the description is asked first
-	obj  object
-	told bool    // the last word names information: command_help
-	only bool    // it is the only word
-	deed bool    // it begins with an unknown word that ends like a verb
-	last finding // what a grave verb at the end of the name does, which may be a noun
+	verb  word // the head verb; none where its sense is 0
+	head  int  // its index, or -1
+	firm  bool // it decides; else the description is asked first
+	obj   object
+	told  bool    // the last word names information: command_help
+	only  bool    // it is the only word
+	deed  bool    // it begins with an unknown word that ends like a verb
+	first string  // the word that it begins with
+	last  finding // what a grave verb at the end of the name does, which may be a noun
 }
 
 // judge finds the verb that speaks for the name and what it does, and whether another one makes it worse.
@@ -72,7 +76,7 @@ func judge(ws []word) verdict {
 	if last < 0 {
 		return v
 	}
-	v.only, v.told = last == 0, ws[last].is(report)
+	v.only, v.told, v.first = last == 0, ws[last].is(report), ws[0].base
 	v.deed = ws[0].sense == 0 && text.Ending(ws[0].base) == text.Verbal
 	switch {
 	case last > 0 && ws[0].is(modal): // can_cancel: a question

@@ -60,6 +60,10 @@ const (
 	ofParameter       place = "in the description of a parameter"
 	notUnderstood     place = "the words are not understood"
 	isNotUnderstood   place = "is not understood"
+	namesNoDeed       place = "names no deed"
+	namesAnyDeed      place = "names several deeds, and not which"
+	mayBeAThing       place = "may be a thing or a deed"
+	simulatesUnknown  place = "works out what is not understood"
 	longText          place = "more than 100 characters of description"
 	shortText         place = "at most 100 characters of description"
 )

@@ -45,7 +45,7 @@ func Tools(defs []*mcp.Tool) []annotation.Annotations {
 
 func (s *server) infer(def *mcp.Tool, name []word, shared int) annotation.Annotations {
 	t := &s.tool
-	*t = tool{title: def.Title, name: judge(name[shared:])}
+	*t = tool{title: def.Title, words: name[shared:], name: judge(name[shared:])}
 	t.said.name = def.Name
 	t.said.read(def.Description)
 	t.params.about, t.params.named = def.Description, def.Name
@@ -58,4 +58,4 @@ func (s *server) infer(def *mcp.Tool, name []word, shared int) annotation.Annota
 }
 
 // Version names the lexicon and the rules together. It changes whenever a tool may get another class.
-const Version = "7"
+const Version = "8"

@@ -48,7 +48,7 @@ type reading struct {
 	verb    sense   // the main verb
 	told    bool    // a sentence has been read
 	plain   bool    // the main verb can hardly be anything else
-	unread  bool    // the first sentence begins with a verb that the lexicon does not have
+	unread  string  // the verb that the first sentence begins with, if the lexicon does not have it
 	object  bool    // the main verb has an object
 	query   bool    // the object is a query, which may be of a language or a search
 	manages bool    // the first sentence has commands that manage
@@ -328,7 +328,7 @@ func (r *reading) nominal(ws []word) finding {
 		w := &ws[i]
 		switch {
 		case i == 1 && ws[0].unread(w):
-			r.unread = true
+			r.unread = ws[0].base
 			r.beside(ws, 0)
 			return finding{}
 		case advertises(ws, i):

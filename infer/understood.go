@@ -16,14 +16,14 @@ var doubts = []rule{
 	}},
 	{"a noun alone", func(t *tool) finding {
 		is := t.name.verb.means(noun)
-		return finding{place: notUnderstood, word: t.so.word}.when(is && t.said.told && t.said.main.effect == unknown)
+		return finding{place: mayBeAThing, word: t.so.word}.when(is && t.said.told && t.said.main.effect == unknown)
 	}},
 	{"the description manages", func(t *tool) finding {
 		return finding{place: mainOfDescription, word: t.said.main.word}.when(t.said.verb.has(manage) && !t.params.choose)
 	}},
 	{"an unknown deed is simulated", func(t *tool) finding {
 		const simulate = compute | bends
-		return finding{place: notUnderstood, word: t.so.word}.when(t.so.place == mainOfDescription && t.said.verb.hasAll(simulate))
+		return finding{place: simulatesUnknown, word: t.so.word}.when(t.so.place == mainOfDescription && t.said.verb.hasAll(simulate))
 	}},
 	{"a phrase beside a body or a method", func(t *tool) finding {
 		return finding{place: inSchema, word: t.params.carries}.when(t.so.place == saysNoDeed && t.params.carries != "")
@@ -36,6 +36,24 @@ func notKnown(word string) finding {
 		return finding{place: notUnderstood}
 	}
 	return finding{place: isNotUnderstood, word: word}
+}
+
+// unread is the finding for a tool of which nothing is understood: the words of its name that are not known, or else the
+// name, in which no word is a verb.
+func (t *tool) unread() finding {
+	if !isASCII(t.said.name) {
+		return notKnown(oddWord(t.said.name))
+	}
+	var unknown []string
+	for i := range t.words {
+		if w := &t.words[i]; w.sense == 0 {
+			unknown = append(unknown, w.base)
+		}
+	}
+	if len(unknown) > 0 {
+		return notKnown(strings.Join(unknown, " "))
+	}
+	return finding{place: namesNoDeed, word: t.said.name}
 }
 
 // oddWord returns the first word of a text in letters that are not Latin, or else the first long one.
@@ -88,7 +106,7 @@ func (r *reading) understand(whole, description string) {
 		r.odd = oddWord(sentence)
 	}
 	if !r.main.effect.writes() || r.abroad.main.effect != unknown {
-		r.main, r.verb, r.plain, r.unread, r.listed = finding{}, 0, false, false, finding{}
+		r.main, r.verb, r.plain, r.unread, r.listed = finding{}, 0, false, "", finding{}
 	}
 }
 

@@ -3,6 +3,7 @@ package infer_test
 import (
 	"testing"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -19,6 +20,27 @@ func TestNotUnderstood(t *testing.T) {
 		a := infer.Tool(&mcp.Tool{Name: "get_lamp", Description: description})
 		if got := a.Evidence[0].String(); a.Safety().String() != "unknown" || got != want {
 			t.Errorf("%s: got %v, %s, want %s", description, a.Safety(), got, want)
+		}
+	}
+}
+
+// A tool of which nothing is understood names the words: those of the name that are not known, or the name in which
+// nothing is done.
+func TestNothingIsUnderstood(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, description, want string }{
+		{"倉庫", "", `inferred: "倉庫" is not understood`},
+		{"lamp_倉庫", "", `inferred: "倉庫" is not understood`},
+		{"xyzzy", "", `inferred: "xyzzy" is not understood`},
+		{"xyzzyPasswordPlugh", "", `inferred: "xyzzy plugh" is not understood`},
+		{"frobnicate", "", `inferred: "frobnicate" is not understood`},
+		{"lamp", "Zorches the lamp.", `inferred: "zorches" is not understood`},
+		{"password", "", `inferred: "password" names no deed`},
+		{"user_ops", "", `inferred: "ops" names several deeds, and not which`},
+	} {
+		a := infer.Tool(&mcp.Tool{Name: c.name, Description: c.description})
+		if got := a.Evidence[0].String(); a.Safety() != annotation.Unknown || got != c.want {
+			t.Errorf("%s: got %v, %s, want %s", c.name, a.Safety(), got, c.want)
 		}
 	}
 }

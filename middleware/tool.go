@@ -165,7 +165,11 @@ func (t *Tool) Explain() string {
 		fmt.Fprintf(&b, "  %-13s       %s\n", "this call", e)
 	}
 	if a.Safety() == annotation.Unknown {
-		b.WriteString("  nothing known: no trusted declaration, and no word of the name that is understood\n")
+		e, ok := a.EvidenceOf(annotation.ReadOnlyHint)
+		if !ok {
+			e.Place = "no word of the name that is understood"
+		}
+		fmt.Fprintf(&b, "  nothing known: no trusted declaration, and %s\n", e.Where())
 	}
 	return b.String()
 }

@@ -57,7 +57,7 @@ func because(t Tool) string {
 	parts := []string{"MCP's default for what nobody said"}
 	switch {
 	case t.Safety == annotation.Unknown && e.Place != "":
-		parts[0] = "nothing known: " + e.Place
+		parts[0] = "nothing known: " + e.Where()
 	case t.Safety == annotation.Unknown:
 		parts[0] = "nothing known"
 	case ok:
