@@ -147,7 +147,7 @@ func (q *sqlStatement) assigns(i int) bool {
 func (q *sqlStatement) word(i, from int) {
 	t := q.tokens[i]
 	name := strings.ToUpper(strings.Trim(t.text, "`'\"[]"))
-	behindPoint := q.at(i-1).text == "." && i > from
+	behindPoint := i > from+1 && q.at(i-1).text == "." && q.owner(i-2)
 	switch {
 	case strings.HasPrefix(name, "PRAGMA_") && !sqlPragmas[strings.TrimPrefix(name, "PRAGMA_")], name == "NEXTVAL" && behindPoint:
 		q.why = "the name " + Shown(strings.Trim(t.text, `"'`)) + ", which does more than read"
@@ -169,6 +169,20 @@ func (q *sqlStatement) word(i, from int) {
 	default:
 		q.why = "the word " + Shown(t.text)
 	}
+}
+
+// owner reports whether a token can own what is behind a point.
+func (q *sqlStatement) owner(i int) bool {
+	t := q.at(i)
+	switch t.kind {
+	case sqlQuoted:
+		return true
+	case sqlWord:
+		return !sqlExpects[t.text] && !sqlFollows[t.text] && !sqlHard[t.text]
+	case sqlSign:
+		return t.text == ")" || t.text == "]" || t.text == "." && q.at(i-1).kind != sqlSign && q.owner(i-1)
+	}
+	return false
 }
 
 // source reports whether a quoted text stands where a table does.

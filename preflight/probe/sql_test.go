@@ -114,6 +114,9 @@ func TestSQL(t *testing.T) {
 		{"SELECT 1\n.shell rm -rf x", probeRisk, "client"},
 		{"SELECT open, close, host FROM prices ORDER BY release DESC", probeRead, ""}, // names where only a name can be
 		{"SELECT a open FROM t", probeRisk, "OPEN"},
+		{"SELECT d..t.drop, x.update FROM d..t x", probeRead, ""}, // behind a point it is a name
+		{"FROM . INTO x", probeRisk, "INTO"},
+		{"SELECT .DROP TABLE t", probeRisk, "DROP"},
 		{"SELECT * FROM a, (SELECT 1) b WHERE b.copy = a.load", probeRead, ""},
 		{"SELECT 1 COPY t TO 'x'", probeRisk, "COPY"},
 		{"SELECT 1 TRANSFER TABLE t", probeRisk, "TRANSFER"},
