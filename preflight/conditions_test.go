@@ -245,3 +245,39 @@ func TestMildest(t *testing.T) {
 		t.Errorf("a text with a probe of the host's: %v", got)
 	}
 }
+
+// A host has the texts of one tool judged as of another language, or not at all.
+func TestLanguageOfATool(t *testing.T) {
+	t.Parallel()
+	as := func(language string) preflight.Options {
+		return preflight.Options{Language: func(tool *middleware.Tool, of string) string {
+			if tool.String() == "files/act" && of == "command" {
+				return language
+			}
+			return of
+		}}
+	}
+	program := command
+	program.Language = "command"
+	for _, tt := range []struct {
+		name      string
+		o         preflight.Options
+		c         annotation.Condition
+		arguments string
+		want      annotation.Safety
+		mildest   annotation.Safety
+	}{
+		{"as it is named", preflight.Options{}, program, `{"command":"ls"}`, dangerous, dangerous},
+		{"as of another language", as("shell"), program, `{"command":"ls"}`, safe, safe},
+		{"a write of that language", as("shell"), program, `{"command":"rm x"}`, dangerous, safe},
+		{"as of none", as(""), program, `{"command":"ls"}`, dangerous, dangerous},
+		{"as of one without a probe", as("klingon"), program, `{"command":"ls"}`, dangerous, dangerous},
+		{"another language of the tool", as(""), query, `{"sql":"SELECT 1"}`, safe, safe},
+	} {
+		tool := act(t, worst(dangerous, tt.c), false)
+		judged(t.Context(), preflight.New(tt.o), middleware.Call{Tool: tool, Arguments: json.RawMessage(tt.arguments)}).check(t, tt.name, tt.want)
+		if got := tt.o.MildestOf(tool); got != tt.mildest {
+			t.Errorf("%s: its mildest call is %v, want %v", tt.name, got, tt.mildest)
+		}
+	}
+}

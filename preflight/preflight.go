@@ -54,6 +54,9 @@ type Options struct {
 	// Texts are probes in the place of the usual ones, or for further languages, by the language that a condition names.
 	// Nil judges each of [Languages] by its usual probe; a text of another language counts as carried out, so it asks.
 	Texts map[string]Probe
+	// Language returns the language as which the texts of a tool are judged that a condition names as of one language:
+	// the same, another one that has a probe, or "" for none, so that every text asks. Nil is the same.
+	Language func(tool *middleware.Tool, language string) string
 	// Resolver asks the server of a tool; nil means that none is asked.
 	Resolver Resolver
 	// Trusted reports, by id, whether a server's answer may lower a class. Nil means that none may.
@@ -95,7 +98,20 @@ func (o Options) Mildest(a annotation.Annotations) annotation.Safety {
 	if o.WorstCase {
 		return a.Safety()
 	}
-	return conditions.Mildest(a, func(language string) bool { return o.Texts[language] != nil || languages.Of(language) != nil })
+	return conditions.Mildest(a, o.reads)
+}
+
+// MildestOf is [Options.Mildest] for a tool, whose texts may be judged by its own [Options].Language.
+func (o Options) MildestOf(tool *middleware.Tool) annotation.Safety {
+	if o.WorstCase || o.Language == nil {
+		return o.Mildest(tool.Annotations)
+	}
+	return conditions.Mildest(tool.Annotations, func(language string) bool { return o.reads(o.Language(tool, language)) })
+}
+
+// reads reports whether a language has a probe.
+func (o Options) reads(language string) bool {
+	return o.Texts[language] != nil || languages.Of(language) != nil
 }
 
 // texts returns what judges the texts of arguments. A probe that panics has called the text dangerous.
@@ -120,6 +136,20 @@ func (o Options) texts() annotation.Judge {
 		}()
 		v := probe(text)
 		return max(v.Annotations.Safety(), annotation.Dangerous), v.Why // what it does not know is carried out
+	}
+}
+
+// textsOf returns what judges the texts of a tool.
+func (j *judge) textsOf(tool *middleware.Tool) annotation.Judge {
+	if j.Language == nil {
+		return j.texts
+	}
+	return func(language, text string) (annotation.Safety, string) {
+		as := j.Language(tool, language)
+		if as == "" {
+			return annotation.Unknown, ""
+		}
+		return j.texts(as, text)
 	}
 }
 
@@ -207,7 +237,7 @@ func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, er
 		switch {
 		case conditional:
 			found = finding{what: "condition"}
-			found.over, found.why = conditions.Apply(&call, j.texts)
+			found.over, found.why = conditions.Apply(&call, j.textsOf(call.Tool))
 		case given != nil && !slices.ContainsFunc(given, arguments.given):
 			return finding{unaddressed, "not addressed", "the call has no " + strings.Join(given, " or ")}, nil
 		}

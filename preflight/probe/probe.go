@@ -10,10 +10,20 @@
 package probe
 
 import (
+	"github.com/fairlead-go/fairlead/internal/languages"
 	"github.com/fairlead-go/fairlead/internal/probes"
 	"github.com/fairlead-go/fairlead/internal/shell"
 	"github.com/fairlead-go/fairlead/preflight"
 )
+
+// Of returns the probe that judges a language without settings, one of [preflight.Languages], nil for any other.
+func Of(language string) preflight.Probe {
+	probe := languages.Of(language)
+	if probe == nil {
+		return nil
+	}
+	return func(text string) preflight.Verdict { return preflight.Verdict(probe(text)) }
+}
 
 // SQL reads one statement, and calls it a read if every known dialect agrees that it is one: those of PostgreSQL, MySQL,
 // SQLite, DuckDB, Transact-SQL, Oracle and BigQuery, and what others are known for. It is not a parser. It cuts the text

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -53,12 +54,13 @@ func offline(p *policy.Policy) (*proxy.Proxy, error) {
 }
 
 func policyExplainCommand() *cobra.Command {
-	var tool, description string
+	var tool, description, arguments string
 	cmd := &cobra.Command{
 		Use:   "explain FILE --tool SERVER/TOOL [URL | -- COMMAND [ARG...]]",
 		Short: "Show which rule decides about a tool, and what the chain does with its calls",
 		Long: `Show which rule decides about a tool, and what the chain does with its calls. Without a
-server, the tool has only its name and --description; with one, what the server lists.`,
+server, the tool has only its name and --description; with one, what the server lists.
+With --arguments, show it for one call, and which part of the arguments decided.`,
 		Example: `  fairlead policy explain policy.json --tool files/delete_file
   fairlead policy explain policy.json --tool server/delete_file -- npx -y @modelcontextprotocol/server-filesystem .`,
 		Args: needs("FILE", false),
@@ -99,7 +101,7 @@ server, the tool has only its name and --description; with one, what the server 
 			if err != nil {
 				return atFault(err)
 			}
-			text, err := looked.Explain(add, tool)
+			text, err := looked.Explain(add, tool, json.RawMessage(arguments))
 			if err != nil {
 				return err
 			}
@@ -108,6 +110,7 @@ server, the tool has only its name and --description; with one, what the server 
 		},
 	}
 	cmd.Flags().StringVar(&tool, "tool", "", "the tool, as `SERVER/TOOL`")
+	cmd.Flags().StringVar(&arguments, "arguments", "", "the arguments of a call, a JSON `OBJECT`")
 	cmd.Flags().StringVar(&description, "description", "", "the tool's description, if no server is given")
 	return cmd
 }

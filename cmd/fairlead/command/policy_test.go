@@ -42,6 +42,21 @@ func TestPolicyExplain(t *testing.T) {
 			}
 		}
 	}
+	probed := file(t, "probed.json", `{"arguments": {"db/run": {"argument": "q", "probe": "sql"}}}`)
+	for arguments, want := range map[string][]string{
+		`{"q":"SELECT 1"}`:     {"db/run: safe", "q: one SELECT", "so: no rule decides, and its class does: safe", "will: run"},
+		`{"q":"DROP TABLE t"}`: {"db/run: dangerous", `"q: \"DROP\" does not begin a SELECT" among the arguments`, "will: ask first"},
+	} {
+		code, stdout, stderr := told(t, "policy", "explain", probed, "--tool", "db/run", "--arguments", arguments)
+		for _, want := range want {
+			if code != 0 || !strings.Contains(stdout, want) {
+				t.Errorf("%s: got %d %s%s, want %q", arguments, code, stdout, stderr, want)
+			}
+		}
+	}
+	if code, _, stderr := told(t, "policy", "explain", probed, "--tool", "db/run", "--arguments", "{"); code == 0 || !strings.Contains(stderr, "arguments") {
+		t.Errorf("got %d %s", code, stderr)
+	}
 	if code, _, stderr := told(t, "policy", "explain", p, "--tool", "files/*"); code != 2 || !strings.Contains(stderr, "is not SERVER/TOOL") {
 		t.Errorf("got %d %s", code, stderr)
 	}

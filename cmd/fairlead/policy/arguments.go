@@ -3,7 +3,9 @@ package policy
 import (
 	"regexp"
 
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/preflight"
+	probes "github.com/fairlead-go/fairlead/preflight/probe"
 	"github.com/tailscale/hujson"
 )
 
@@ -31,18 +33,68 @@ func (r *reader) arguments(v hujson.Value, key string) {
 	})
 }
 
-// argumentRule reads {"when": {"method": ["get"]}, "class": "safe"}.
+// argumentRule reads {"when": {"method": ["get"]}, "class": "safe"}, or {"argument": "sql", "probe": "sql"}.
 func (r *reader) argumentRule(v hujson.Value, key string, to *preflight.Rule) {
 	var when preflight.Condition
-	var class string
-	read := r.into(v, key, keys{"when": r.when(&when), "class": text(r, &class, classes...)})
+	var class, argument, probe string
+	read := r.into(v, key, keys{
+		"when": r.when(&when), "class": text(r, &class, classes...), "argument": &argument, "probe": text(r, &probe, preflight.Languages()...),
+	})
 	rule := map[string]func() preflight.Rule{"safe": when.Safe, "moderate": when.Moderate, "dangerous": when.Dangerous}[class]
+	judges, decides := argument != "" || probe != "", rule != nil || when.String() != ""
 	switch {
+	case !read:
+	case judges && decides:
+		r.faultf(v, key, `it has both "when" with "class", and "argument" with "probe"; write two rules`)
+	case argument != "" && probe != "":
+		*to = preflight.Argument(argument, probes.Of(probe))
+	case judges:
+		r.faultf(v, key, `it needs "argument" and "probe"`)
 	case rule != nil && when.String() != "":
 		*to = rule()
-	case read:
+	default:
 		r.faultf(v, key, `it needs "when", with at least one argument, and "class"`)
 	}
+}
+
+// probes reads for each pattern as which language texts are judged: {"db/*": {"query": "sql", "shell": "off"}}.
+func (r *reader) probes(v hujson.Value, key string) {
+	r.members(v, key, func(_ string, m hujson.ObjectMember, key string) {
+		var tool Pattern
+		if !r.into(m.Name, key, &tool) {
+			return
+		}
+		r.members(m.Value, key, func(language string, m hujson.ObjectMember, key string) {
+			one := Probing{Tool: tool, Language: language, Line: r.line(m.Name.StartOffset)}
+			switch read := r.into(m.Value, key, text(r, &one.As, append(preflight.Languages(), off)...)); {
+			case language == "":
+				r.faultf(m.Name, key, "it is empty; name a language, such as sql")
+			case one.As == off:
+				one.As = ""
+			case read && !tool.namesServer():
+				r.faultf(m.Name, key, `a probe may let calls pass; name the server: "server/*"`)
+			}
+			r.to.Probes = append(r.to.Probes, one)
+		})
+	})
+}
+
+// off switches a probe off.
+const off = "off"
+
+// LanguageOf returns the language as which a tool's texts are judged that are of a language, "" for none.
+func (p *Policy) LanguageOf(t *middleware.Tool, language string) string {
+	as := language
+	for i := range p.Probes {
+		one := &p.Probes[i]
+		if one.Language != language || !one.Tool.Matches(t.Server, t.Name()) {
+			continue
+		}
+		if as = one.As; as == "" {
+			return ""
+		}
+	}
+	return as
 }
 
 // when reads for each argument the texts and the truth values that it may have.

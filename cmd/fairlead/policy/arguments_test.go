@@ -39,6 +39,11 @@ func TestFaultsOfRulesOverArguments(t *testing.T) {
 		{"a pattern", `{"a/*": {"class": "safe", "when": {"m": ["x"]}}}`, "arguments.a/*: it names no tool"},
 		{"no server", `{"b": {"class": "safe", "when": {"m": ["x"]}}}`, "arguments.b: it names no tool"},
 		{"a list", `[]`, "arguments: it has to be an object"},
+		{"an argument without a probe", `{"a/b": {"argument": "q"}}`, `arguments.a/b: it needs "argument" and "probe"`},
+		{"a probe without an argument", `{"a/b": {"probe": "sql"}}`, `arguments.a/b: it needs "argument" and "probe"`},
+		{"an unknown probe", `{"a/b": {"argument": "q", "probe": "SQL"}}`, `arguments.a/b.probe: "SQL" is none of cron, cypher`},
+		{"a probe with a class", `{"a/b": {"argument": "q", "probe": "sql", "class": "safe"}}`, `it has both "when" with "class", and "argument" with "probe"`},
+		{"a probe with a condition", `{"a/b": {"argument": "q", "probe": "sql", "when": {"m": ["x"]}}}`, `write two rules`},
 	} {
 		p, err := policy.Parse("p.json", []byte("{\n\"arguments\": "+c.text+"}"))
 		if p != nil || err == nil || !strings.Contains(err.Error(), c.want) {
@@ -78,6 +83,80 @@ func TestRulesOverArguments(t *testing.T) {
 	} {
 		if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(arguments)}); err != nil || got != want {
 			t.Errorf("%s: %v, %v, want %v", arguments, got, err, want)
+		}
+	}
+}
+
+// A probe that is switched on or off by the file judges the calls of the tools that the pattern names.
+func TestProbesOfAPolicy(t *testing.T) {
+	t.Parallel()
+	p := parse(t, `{"arguments": {"db/odd": {"argument": "q", "probe": "sql"}},
+		"probes": {"db/*": {"query": "sql"}, "db/raw": {"query": "off"}, "run_*": {"shell": "off"}}}`)
+	text := func(argument, language string) annotation.Annotations {
+		a := annotation.Destructive()
+		a.Conditions = []annotation.Condition{{Argument: "/" + argument, Absent: annotation.Dangerous, Other: annotation.Dangerous, Language: language}}
+		return a.Attribute(annotation.Inferred, "")
+	}
+	options := preflight.Options{Rules: p.Arguments, Language: p.LanguageOf}
+	for _, c := range []struct {
+		server, tool, argument, language, text string
+		want                                   annotation.Safety
+	}{
+		{"db", "odd", "q", "", "SELECT 1", annotation.Safe},
+		{"db", "odd", "q", "", "DROP TABLE t", annotation.Dangerous},
+		{"db", "ask", "query", "query", "SELECT 1", annotation.Safe},
+		{"db", "ask", "query", "query", "DROP TABLE t", annotation.Dangerous},
+		{"db", "raw", "query", "query", "SELECT 1", annotation.Dangerous},
+		{"other", "ask", "query", "query", "SELECT 1", annotation.Dangerous},
+		{"box", "run_it", "command", "shell", "ls", annotation.Dangerous},
+		{"box", "exec", "command", "shell", "ls", annotation.Safe},
+	} {
+		tool, err := middleware.NewTool(c.server, &mcp.Tool{Name: c.tool}, text(c.argument, c.language))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got annotation.Safety
+		caller := preflight.New(options)(middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			got = call.Tool.Safety()
+			return &mcp.CallToolResult{}, nil
+		}))
+		arguments, _ := json.Marshal(map[string]string{c.argument: c.text})
+		if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: arguments}); err != nil || got != c.want {
+			t.Errorf("%s %s: %v, %v, want %v", tool, arguments, got, err, c.want)
+		}
+	}
+	tool, _ := middleware.NewTool("db", &mcp.Tool{Name: "raw"}, annotation.Destructive())
+	for _, want := range []string{`texts in query are judged as sql by "db/*"`, `texts in query are not judged, so that each asks by "db/raw"`} {
+		if got := p.Explain(tool); !strings.Contains(got, want) {
+			t.Errorf("explained as %s, want %s", got, want)
+		}
+	}
+}
+
+func TestFaultsOfProbes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, text, want string }{
+		{"an unknown probe", "{\"db/*\":\n{\"query\": \"klingon\"}}", `p.json:3: probes.db/*.query: "klingon" is none of cron, cypher`},
+		{"a probe for any server", `{"*": {"query": "sql"}}`, `probes.*.query: a probe may let calls pass; name the server`},
+		{"no language", `{"db/*": {"": "sql"}}`, "name a language"},
+		{"a text", `{"db/*": "off"}`, "probes.db/*: it has to be an object"},
+		{"a bool", `{"db/*": {"sql": false}}`, "probes.db/*.sql: it has to be a text"},
+		{"no pattern", `{"db/[": {"sql": "off"}}`, `"db/[" is no pattern`},
+		{"twice", `{"db/*": {"sql": "off", "sql": "sql"}}`, "it is given twice"},
+	} {
+		p, err := policy.Parse("p.json", []byte("{\n\"probes\": "+c.text+"}"))
+		if p != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, %v, want %q", c.name, p, err, c.want)
+		}
+	}
+}
+
+// The schema for editors names the languages that there are.
+func TestSchemaNamesTheProbes(t *testing.T) {
+	t.Parallel()
+	for _, language := range preflight.Languages() {
+		if !strings.Contains(string(policy.Schema), `"`+language+`"`) {
+			t.Errorf("policy.schema.json does not name %s", language)
 		}
 	}
 }

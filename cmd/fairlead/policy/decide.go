@@ -178,6 +178,15 @@ func (p *Policy) Explain(t *middleware.Tool) string {
 			fmt.Fprintf(&b, "  %s: says what %q is\n", p.At(o.Line), o.Tool)
 		}
 	}
+	for _, one := range p.Probes {
+		if one.Tool.Matches(t.Server, t.Name()) {
+			as := "judged as " + one.As
+			if one.As == "" {
+				as = "not judged, so that each asks"
+			}
+			fmt.Fprintf(&b, "  %s: texts in %s are %s by %q\n", p.At(one.Line), safetext.Line(one.Language), as, one.Tool)
+		}
+	}
 	so := map[Verdict]string{
 		Deny: "neither listed nor called", Ask: "a person is asked", Allow: "called", None: "no rule decides, and its class does: " + class.String(),
 	}[verdict]

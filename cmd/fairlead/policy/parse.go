@@ -47,6 +47,7 @@ func (r *reader) policy() keys {
 		"rules":       each(r, &p.Rules, r.rule),
 		"tools":       each(r, &p.Tools, r.tool),
 		"arguments":   r.arguments,
+		"probes":      r.probes,
 		"permissions": each(r, &p.Permissions, r.permission),
 		"scopes":      each(r, &p.Scopes, r.scope),
 		"approvals":   r.approvals,

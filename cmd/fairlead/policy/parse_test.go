@@ -34,7 +34,9 @@ const whole = `{
   ],
   "arguments": {
     "github/issue_write": {"when": {"method": ["get", "list"]}, "class": "safe"},
+    "db/run": [{"argument": "q", "probe": "sql"}, {"when": {"force": [true]}, "class": "dangerous"}],
   },
+  "probes": {"db/*": {"query": "sql"}, "*": {"shell": "off"}},
   "permissions": [{"tool": "crm/*", "permission": "customers.read"}],
   "scopes": ["customers.*", {"permission": "*.read", "upTo": "restricted"}],
   "approvals": {"by": ["elicit", "web"], "timeout": "2m", "remember": "session", "always": "2 weeks", "writes": true, "maxPending": 20, "offer": ["members"],
@@ -77,7 +79,7 @@ func TestEverythingThatAPolicyCanSay(t *testing.T) {
 	if a := p.Tools[1].Annotations; a.Safety() != annotation.Moderate || a.SecurityLevel != annotation.Restricted || a.AuditRequired != annotation.Yes {
 		t.Errorf("%+v", a)
 	}
-	if p.Rules[0].Line != 8 || p.Rules[0].Reason != "ask an owner" || len(p.Arguments) != 1 || len(p.Scopes) != 2 || p.ReadOnly || !p.WorstCase {
+	if p.Rules[0].Line != 8 || p.Rules[0].Reason != "ask an owner" || len(p.Arguments) != 2 || len(p.Probes) != 2 || len(p.Scopes) != 2 || p.ReadOnly || !p.WorstCase {
 		t.Errorf("%+v", p)
 	}
 }
@@ -209,7 +211,7 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 	for _, text := range []string{
 		`[]`, `{"rulez": []}`, `{"timeout": {"default": 30}}`, `{"timeout": {"default": "30"}}`, `{"rules": [{"tool": "a"}]}`,
 		`{"rules": [{"tool": "a", "decide": "permit"}]}`, `{"retry": {"attempts": 0}}`, `{"limits": {"burst": 1}}`, `{"version": 2}`,
-		`{"approvals": {"by": ["email"]}}`, `{"output": {"limit": 1}}`, `{"tools": [{"class": "safe"}]}`, `{"readOnly": "yes"}`, `{"lock": ""}`, `{"scopes": [{"upTo": "public"}]}`,
+		`{"approvals": {"by": ["email"]}}`, `{"output": {"limit": 1}}`, `{"tools": [{"class": "safe"}]}`, `{"readOnly": "yes"}`, `{"probes": {"a/b": {"sql": "perl"}}}`, `{"probes": {"a/b": "off"}}`, `{"probes": []}`, `{"lock": ""}`, `{"scopes": [{"upTo": "public"}]}`,
 	} {
 		if valid(text) == nil {
 			t.Errorf("the schema takes %s", text)

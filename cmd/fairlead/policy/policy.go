@@ -46,6 +46,9 @@ type Policy struct {
 	// Arguments are the host's word on calls by their arguments.
 	Arguments preflight.Rules
 
+	// Probes say as which language texts of arguments are judged.
+	Probes []Probing
+
 	// By are who is asked: elicit, web, terminal, deny; nil where the file does not say.
 	By []string
 	// Approvals are how people are asked. Of its fields Timeout, MaxPending, Remember,
@@ -111,6 +114,15 @@ type Override struct {
 type Lifetime struct {
 	Tool Pattern
 	Time time.Duration // 0 for "off", negative for "on": by the freshness of the tool
+}
+
+// A Probing is one entry of "probes": as which language the texts of tools are judged that are found to be of one. Of
+// several that match, "off" counts, and then the last.
+type Probing struct {
+	Tool     Pattern
+	Language string // as inference names it
+	As       string // one of [preflight.Languages], "" for "off"
+	Line     int    // in the file, from 1
 }
 
 // A Permission is one entry of "permissions": what a caller of tools needs. Of several that match, the last counts.

@@ -8,6 +8,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,7 +40,7 @@ type plan struct {
 	policy   *policy.Policy
 	standard chain.Standard
 	will     func(*middleware.Tool) string // as the chain describes itself
-	mildest  func(annotation.Annotations) annotation.Safety
+	mildest  func(*middleware.Tool) annotation.Safety
 }
 
 const (
@@ -56,7 +57,7 @@ const (
 func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	log := p.o.Logger
 	judge := preflight.Options{
-		Rules: now.Arguments, WorstCase: now.WorstCase, Logger: log,
+		Rules: now.Arguments, WorstCase: now.WorstCase, Language: now.LanguageOf, Logger: log,
 	}
 	ask := now.Approvals
 	ask.Timeout = cmp.Or(ask.Timeout, answerTime)
@@ -105,7 +106,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	if p.trail != nil {
 		std.Audit = p.trail
 	}
-	made := &plan{proxy: p, policy: now, standard: std, mildest: judge.Mildest}
+	made := &plan{proxy: p, policy: now, standard: std, mildest: judge.MildestOf}
 	made.will = std.Describe().Will
 	if p.o.Observe {
 		made.standard.Observe = made.would
@@ -120,6 +121,15 @@ func (p *plan) would(tool *middleware.Tool) string {
 		words[0] = "run, by the policy"
 	}
 	return strings.Join(words, " · ")
+}
+
+// judged returns a tool as a call with these arguments is judged.
+func (p *plan) judged(tool *middleware.Tool, arguments json.RawMessage) (as *middleware.Tool, err error) {
+	_, err = p.standard.Preflight(middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		as = call.Tool
+		return &mcp.CallToolResult{}, nil
+	})).CallTool(context.Background(), middleware.Call{Tool: tool, Arguments: arguments})
+	return as, err
 }
 
 // trusts reports whether the declarations of a server may lower a class.
@@ -189,7 +199,7 @@ func (p *plan) permission(t *middleware.Tool) string {
 // depends on the arguments is shown if it has a call that is not refused; each call is then judged by its own class
 // (see refuse).
 func (s *set) hide(now *policy.Policy, t *middleware.Tool) error {
-	return s.refuseClass(now, t, s.plan.mildest(t.Annotations))
+	return s.refuseClass(now, t, s.plan.mildest(t))
 }
 
 // refuse reports why a call of a tool is refused, nil if it is not: by the caller's token, and by the policy as it is
@@ -256,9 +266,10 @@ func permitted(ctx context.Context) error {
 	return p.set.refuse(p.tool)
 }
 
-// Explain reports what a tool is, which rule decides, and what the chain does with its calls. add puts
-// the tool's server into the catalog.
-func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string) (string, error) {
+// Explain reports what a tool is, which rule decides, and what the chain does with its calls, or with a call of these
+// arguments unless there are none: then it also reports what of them decided. add puts the tool's server into the
+// catalog.
+func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string, arguments json.RawMessage) (string, error) {
 	plan := p.plan()
 	set, err := plan.newSet(access.Caller{})
 	if err != nil {
@@ -272,11 +283,18 @@ func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string) (string, 
 	if err != nil {
 		return "", err
 	}
+	refused := set.hide(p.o.Policy(), tool) != nil
+	if len(arguments) > 0 {
+		if tool, err = plan.judged(tool, arguments); err != nil {
+			return "", err
+		}
+		refused = set.refuse(tool) != nil
+	}
 	var b strings.Builder
 	b.WriteString(tool.Explain())
 	b.WriteString(plan.policy.Explain(tool))
 	will := plan.would(tool)
-	if _, shown := set.Lookup(tool.Server, tool.Name()); set.hide(p.o.Policy(), tool) != nil {
+	if _, shown := set.Lookup(tool.Server, tool.Name()); refused {
 		will = "refuse"
 	} else if !shown {
 		will = "refuse, the scopes do not cover it"
