@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -77,6 +78,55 @@ func TestAReviewRanksBetweenTheServerAndTheHost(t *testing.T) {
 				if strings.Contains(f.Text, "its words say") {
 					t.Errorf("the finding names the words in place of the review: %v", f)
 				}
+			}
+		})
+	}
+}
+
+// What a person has decided is no question any more, whatever the server declares.
+func TestADecidedWriteIsOnlyNoted(t *testing.T) {
+	t.Parallel()
+	override := func(a annotation.Annotations) func(*catalog.Catalog) error {
+		return func(c *catalog.Catalog) error { return c.Override("crm", "delete_a", a) }
+	}
+	trust := func(c *catalog.Catalog) error { c.Trust("crm"); return nil }
+	const noted = "crm/delete_a: declares itself read-only; it is decided otherwise "
+	for name, c := range map[string]struct {
+		review annotation.Annotations
+		host   func(*catalog.Catalog) error
+		kind   finding.Kind
+		want   string
+	}{
+		"nobody decided":          {annotation.Annotations{}, nil, finding.Doubted, `crm/delete_a: declares itself read-only, which does not count; its words say otherwise (inferred: "delete" leads the name)`},
+		"a review":                {dangerousReview, nil, finding.Overruled, noted + "(reviewed: we read it)"},
+		"a review, and the trust": {dangerousReview, trust, finding.Overruled, noted + "(reviewed: we read it)"},
+		"the host":                {annotation.Annotations{}, override(annotation.Destructive()), finding.Overruled, noted + "(host)"},
+		"the host over a review":  {safeReview, override(annotation.Destructive()), finding.Overruled, noted + "(host)"},
+		"a review that agrees":    {safeReview, nil, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tools := catalog.New(catalog.Options{})
+			defer tools.Close()
+			catalog.Reviewed(tools, func(*middleware.Tool) annotation.Annotations { return review(c.review) })
+			if c.host != nil {
+				if err := c.host(tools); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tool := mcptest.Tool("delete_a", "")
+			tool.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
+			if err := tools.Add(t.Context(), "crm", listing(tool)); err != nil {
+				t.Fatal(err)
+			}
+			var got finding.Finding
+			for _, f := range tools.Findings() {
+				if f.Kind != finding.Unprepared {
+					got = f
+				}
+			}
+			if text := got.String(); got.Kind != c.kind || c.want != "" && text != c.want {
+				t.Errorf("got %s %q, want %s %q", got.Kind, text, c.kind, c.want)
 			}
 		})
 	}

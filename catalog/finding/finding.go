@@ -20,6 +20,7 @@ const (
 	Contradiction Kind = "contradiction"  // annotations that say two things
 	Doubted       Kind = "doubted"        // declared read-only, and by its words destructive
 	DoubtedWrite  Kind = "doubted-write"  // declared read-only, and by its words a write that destroys nothing
+	Overruled     Kind = "overruled"      // declared read-only, and a person has decided otherwise
 	Unbelieved    Kind = "unbelieved"     // declared less strict, without other evidence
 	Repeatable    Kind = "repeatable"     // declared idempotent, and cannot be taken back
 	Lowered       Kind = "lowered"        // by the host's own override

@@ -104,6 +104,20 @@ func (l *Layers) finding(kind finding.Kind, format string, args ...any) finding.
 	return finding.Finding{Server: l.Server, Tool: l.Tool, Kind: kind, Text: fmt.Sprintf(format, args...)}
 }
 
+// overruling returns the decision that the tool writes, of the host, a reviewer or the project, "" without one. What the
+// tool declares is then no question any more.
+func (l *Layers) overruling() string {
+	for _, decided := range [...]*annotation.Annotations{&l.Override, &l.Reviewed, &l.Known} {
+		if e, ok := decided.EvidenceOf(annotation.ReadOnlyHint); ok {
+			if decided.ReadOnly == annotation.No {
+				return e.String()
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
 // conflicts returns the findings about declarations that contradict the tool's own words.
 func (l *Layers) conflicts(effective annotation.Annotations) (found []finding.Finding) {
 	declared, inferred := l.Declared, l.understood()
@@ -113,10 +127,6 @@ func (l *Layers) conflicts(effective annotation.Annotations) (found []finding.Fi
 		}
 		return "inferred"
 	}
-	words := "its words say"
-	if len(l.Known.Evidence) > 0 {
-		words = "a review says"
-	}
 	believed := "which does not count"
 	if l.Trusted {
 		believed = "which is believed, since the server is trusted"
@@ -124,13 +134,15 @@ func (l *Layers) conflicts(effective annotation.Annotations) (found []finding.Fi
 	if declared.ReadOnly == annotation.Yes && declared.Destructive == annotation.Yes {
 		found = append(found, l.finding(finding.Contradiction, "declares itself both read-only and destructive; it counts as destructive"))
 	}
-	switch {
+	switch by := l.overruling(); {
+	case declared.ReadOnly == annotation.Yes && by != "":
+		found = append(found, l.finding(finding.Overruled, "declares itself read-only; it is decided otherwise (%s)", by))
 	case declared.ReadOnly == annotation.Yes && inferred.ReadOnly == annotation.No:
 		kind, field := finding.DoubtedWrite, annotation.ReadOnlyHint
 		if inferred.Destructive == annotation.Yes {
 			kind, field = finding.Doubted, annotation.DestructiveHint
 		}
-		found = append(found, l.finding(kind, "declares itself read-only, %s; %s otherwise (%s)", believed, words, because(field)))
+		found = append(found, l.finding(kind, "declares itself read-only, %s; its words say otherwise (%s)", believed, because(field)))
 	case declared.Safety() > max(effective.Safety(), annotation.Dangerous):
 		found = append(found, l.finding(finding.Unbelieved, "declares itself %s, %s; it is %s", declared.Safety(), believed, effective.Safety()))
 	}
