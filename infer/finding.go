@@ -32,6 +32,7 @@ const (
 	givesMoney    gift = "moves or commits money"
 	givesControl  gift = "controls a thing in the physical world"
 	givesPublic   gift = "publishes"
+	givesLive     gift = "changes what is in use"
 	givesIdentity gift = "acts as somebody else"
 	givesPower    gift = "does whatever it is told"
 )

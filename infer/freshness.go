@@ -144,7 +144,7 @@ func (l *look) read(description string) {
 	}
 }
 
-// revealing returns the word by which the name of a parameter states that a secret is shown, "" for none.
+// revealing returns the word of a parameter's name that has a secret shown, "" for none.
 func revealing(ws []word) string {
 	leads := false
 	for i := range ws {

@@ -84,6 +84,7 @@ func (r *reading) sentence(ws []word, odd bool) {
 	}
 	r.passing(ws)
 	r.row(ws)
+	r.sideEffects(ws)
 	if r.told {
 		if ws[0].is(add|change|take|out) && ws[0].form == base {
 			r.order = r.order.worse(ws[0].does(objectIn(ws, 0), inDescription))
@@ -100,6 +101,16 @@ func (r *reading) sentence(ws []word, odd bool) {
 	r.manages = first(ws, manage) != ""
 	r.hands = freshSecret(ws)
 	r.strange = r.another(ws, odd)
+}
+
+// sideEffects reads a label of that name, "Side effects: writes a log", unless there are none.
+func (r *reading) sideEffects(ws []word) {
+	if len(ws) < 4 || ws[0].base != "side" || ws[1].base != "effect" && ws[1].base != "effects" || ws[2].mark != text.Colon {
+		return
+	}
+	if w := &ws[3]; !w.is(not) && w.base != "none" && !w.is(read) {
+		r.also = r.also.worse(finding{effect: changes, place: inDescription, word: "side effects"})
+	}
 }
 
 // row reads a list of deeds: "Actions: list, add, remove", "all lamp operations (get, dim)".
@@ -270,6 +281,7 @@ func (r *reading) leading(ws []word, i int) finding {
 	r.plain = len(ws) > 1 && sure && !compound && !loose
 	r.beside(ws, i)
 	r.purpose(ws, i)
+	r.destination(ws, i)
 	if w.means(run|manage) && r.listed.effect != unknown && o.last.may(chooser) && !o.any.has(code) {
 		f.effect, f.word = r.listed.effect, r.listed.word
 	}
@@ -295,26 +307,95 @@ func runsReads(ws []word) bool {
 }
 
 // purpose reads what the verb at i is done for, if it has no meaning of its own or leaves something to be done: "trigger
-// a campaign to send it", "schedule a campaign to be sent". A thing that is only looked at may be for anything.
+// a campaign to send it", "schedule a campaign to be sent", "submit a script to run". A thing that is only looked at may
+// be for anything ("find users to update"), unless it is worked on: "analyzes a table to update its statistics".
 func (r *reading) purpose(ws []word, i int) {
-	if !ws[i].is(run | add | change) {
+	verb := &ws[i]
+	looks := verb.is(read|compute) && !verb.means(secret|noun|either|weak|says)
+	if !verb.is(run|add|change) && !looks {
 		return
 	}
+	submits := verb.all(add|seals) && !verb.means(noun|either)
 	for j := i + 2; j < len(ws); j++ {
 		if ws[j-1].base != "to" || ws[j].mark != 0 {
 			continue
 		}
-		w, at := &ws[j], j
-		if w.base == "be" && j+1 < len(ws) && ws[j+1].form == past {
-			w, at = &ws[j+1], j+1
-		} else if w.form != base || !ws[i].is(run) {
-			continue
+		at, passive := j, ws[j].base == "be" && j+1 < len(ws) && ws[j+1].form == past
+		if passive {
+			at++
 		}
-		if w.is(take|out|add) && !w.means(noun) {
+		switch w := &ws[at]; {
+		case !passive && w.form != base:
+			continue
+		case looks:
+			if w.is(take|change) && !w.means(noun|either|weak) && !ends(ws, at) {
+				r.also = r.also.worse(w.does(objectIn(ws, at), inDescription))
+			}
+		case submits && w.is(run) && !w.means(change|noun|weak) && ends(ws, at):
+			r.also = r.also.worse(finding{effect: commands, place: inDescription, word: w.base, gives: givesPower})
+		case !passive && !verb.is(run):
+			continue
+		case w.is(take|out|add) && !w.means(noun):
 			r.also = r.also.worse(w.does(objectIn(ws, at), inDescription))
 		}
 		return
 	}
+}
+
+// destination reads where the object of the verb at i goes. A configuration that is pushed to the devices on which it is
+// in effect goes live: "commit the candidate to the running config". A job that is submitted to a cluster is carried out.
+func (r *reading) destination(ws []word, i int) {
+	w := &ws[i]
+	if w.base != "push" && w.base != "commit" && w.base != "submit" {
+		return
+	}
+	configures, computes, to := false, false, false
+	for j := i + 1; j < len(ws) && ws[j].mark == 0 && !ws[j].is(subord); j++ {
+		switch o := &ws[j]; {
+		case o.base == "to" || o.base == "onto" || o.base == "on":
+			to = true
+		case !to:
+			configures = configures || isConfiguration(o)
+			computes = computes || isJob(o)
+		case configures && w.base != "submit" && inEffect(o):
+			r.also = r.also.worse(finding{effect: leaves, place: inDescription, word: w.base, gives: givesLive})
+		case computes && w.base == "submit" && carriesOutJobs(o):
+			r.also = r.also.worse(finding{effect: commands, place: inDescription, word: w.base, gives: givesPower})
+		}
+	}
+}
+
+func isConfiguration(w *word) bool {
+	switch w.base {
+	case "config", "configs", "configuration", "configurations", "candidate", "policy", "policies", "ruleset", "settings":
+		return true
+	}
+	return false
+}
+
+// inEffect reports whether a word names where a configuration has its effect at once.
+func inEffect(w *word) bool {
+	switch w.base {
+	case "production", "prod", "live", "device", "devices", "firewall", "router", "routers", "fleet", "appliance", "appliances":
+		return true
+	}
+	return w.base == "run" && w.form == ing // the running config
+}
+
+func isJob(w *word) bool {
+	switch w.base {
+	case "job", "jobs", "batch", "workload", "application", "script", "program":
+		return true
+	}
+	return false
+}
+
+func carriesOutJobs(w *word) bool {
+	switch w.base {
+	case "cluster", "clusters", "mainframe", "supercomputer", "scheduler", "grid", "hpc":
+		return true
+	}
+	return false
 }
 
 // nominal reads a first sentence that begins without a verb: "Paginated list of assets", "The search API returns …".
@@ -458,6 +539,9 @@ func listed(ws []word, last, j, k int) bool {
 	if j == last+1 && !w.means(weak) {
 		return false
 	}
+	if join.base == "or" && surely && w.is(change) && ws[k+1].sense == 0 && ws[k+1].flags&text.Plural == 0 {
+		return false // "get the state or set brightness"
+	}
 	return w.means(weak) || ws[k+1].is(report) || (!join.is(and) || join.base == "or") && !w.means(take|out)
 }
 
@@ -465,9 +549,11 @@ func (r *reading) claim(ws []word, i int) {
 	if r.verb.has(settled) && ws[i].base == "replace" || advertises(ws, i) {
 		return // it is set
 	}
-	f := ws[i].does(objectIn(ws, i), inDescription)
+	o := objectIn(ws, i)
+	f := ws[i].does(o, inDescription)
 	r.listed = r.listed.worse(f)
-	if f.effect.writes() && (!ws[i].means(run) || ws[i].means(change)) {
+	runsCode := f.effect == commands && !o.plain // a shell command, and no query, which may be a search
+	if f.effect.writes() && (!ws[i].means(run) || ws[i].means(change) || runsCode) {
 		r.also = r.also.worse(f)
 	}
 }
@@ -546,7 +632,7 @@ func (r *reading) passing(ws []word) {
 			r.warn = finding{effect: leaves, place: warns, word: w.base}
 		case !held && happens(ws[:i]), done && ws[i-1].is(and):
 			done = true
-			r.done = r.done.worse(w.undergone(ws[i-1].base))
+			r.done = r.done.worse(w.undergone(ws[i-1].base, !aside && i+1 < len(ws) && perCall(ws[i+1].base)))
 		}
 	}
 }
@@ -560,9 +646,9 @@ func saved(ws []word, i int) bool {
 }
 
 // undergone returns what a verb does to its subject after a form of "to be". A thing that is paid may have been paid before.
-func (w *word) undergone(before string) finding {
+func (w *word) undergone(before string, perCall bool) finding {
 	noun := lookup(w.base)
-	now := before == "be" || before == "get" || w.base == "deduct" || noun.means(message)
+	now := perCall || before == "be" || before == "get" || w.base == "deduct" || noun.means(message)
 	if w.form != past && (!w.means(sweep) || before == "get") || !w.is(take) && !(w.is(out) && now) {
 		return finding{}
 	}
@@ -571,6 +657,15 @@ func (w *word) undergone(before string) finding {
 		f.effect = leaves
 	}
 	return f
+}
+
+// perCall reports whether what is done is done by the call, as in "is paid on answer", from the word behind it.
+func perCall(w string) bool {
+	switch w {
+	case "on", "upon", "per", "when", "once", "each":
+		return true
+	}
+	return false
 }
 
 // happens reports whether words end in a form of "to be" that states something.

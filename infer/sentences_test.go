@@ -34,6 +34,43 @@ var outcomes = map[string]string{
 		get_bulb | Get a bulb. Bulbs are saved to a box. | safe
 		lamp | Extract a bulb. Bulbs are saved to a box. | moderate
 		lamp | Get a bulb. Bulbs are saved to a box. | safe`,
+	"where the object goes": `
+		lamps_commit | Commit the candidate settings to the running configuration | dangerous
+		lamps_push | Push the config to a group of lamp devices | dangerous
+		push_lamp_policy | Pushes a policy to production. | dangerous
+		push_lamp | Push the lamp to the devices | moderate
+		lamps_commit | Commit the candidate settings to the draft | moderate
+		lamps_push | Push a running config to the archive | moderate
+		submit_lamps | Submit a batch of lamps to the cluster | dangerous
+		submit_lamps | Submit a workload to a scheduler | dangerous
+		submit_lamps | Submit a workload to a reader | moderate`,
+	"what it is done for": `
+		submit_lamps | Submit a script from a shelf to run | dangerous
+		submit_lamps | Submit a lamp to run a shop with | moderate
+		add_lamps | Add a lamp to run | moderate
+		lamp_table | Analyzes a table to update its statistics | moderate
+		analyze_lamps | Analyzes lamps in order to purge broken ones | dangerous
+		analyze_lamps | Analyzes the lamps to see which are lit | safe
+		analyze_lamps | Analyzes lamps to update | safe
+		find_lamps | Finds lamps to update | safe
+		get_lamp | Gets a lamp to update it with another tool | safe`,
+	"side effects": `
+		verify_lamps | Verify the lamps. Side effects: fills the room. | moderate
+		verify_lamps | Verify the lamps. Side effects: executes shell commands. | dangerous
+		verify_lamps | Verify the lamps. Side effects: none. | safe
+		verify_lamps | Verify the lamps. Side effects: no lamp is lit. | safe
+		verify_lamps | Verify the lamps. Side effects: reads the state. | safe
+		verify_lamps | Verify the lamps. Executes a query. | safe`,
+	"two deeds by or": `
+		lamp | Get lamp info or set brightness | moderate
+		lamp | Get lamp info or set of lamps | safe
+		lamp | Get lamps by start or stop time | safe`,
+	"paid by the call": `
+		ask_smith | Ask a smith. The smith is paid on answer. | dangerous
+		ask_smith | Ask a smith. The owner is charged per question. | dangerous
+		ask_smith | Ask whether a smith is paid | safe
+		get_room | Get a room. Rooms that are paid on time are green. | safe
+		get_room | Get a room, which is paid on Monday | safe`,
 	"a soft verb gives way to the description": `
 		gather_lamps | Store the lamps of a house | moderate
 		observe_lamp | Store what a lamp does | moderate

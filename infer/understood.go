@@ -38,8 +38,8 @@ func notKnown(word string) finding {
 	return finding{place: isNotUnderstood, word: word}
 }
 
-// unread is the finding for a tool of which nothing is understood: the words of its name that are not known, or else the
-// name, in which no word is a verb.
+// unread is the finding for a tool that is not understood at all: the words of its name that are not known, or else the
+// name, which has no verb.
 func (t *tool) unread() finding {
 	if !isASCII(t.said.name) {
 		return notKnown(oddWord(t.said.name))

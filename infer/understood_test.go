@@ -24,8 +24,7 @@ func TestNotUnderstood(t *testing.T) {
 	}
 }
 
-// A tool of which nothing is understood names the words: those of the name that are not known, or the name in which
-// nothing is done.
+// The evidence of a tool that is not understood at all names the words of the name that are not known, or the whole name.
 func TestNothingIsUnderstood(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, description, want string }{
