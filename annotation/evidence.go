@@ -13,9 +13,9 @@ type Source uint8
 const (
 	Host     Source = iota // the host's word on this tool
 	Inferred               // worked out from the tool's own words
-	Declared               // said by the server
+	Declared               // by the server
 	Rule                   // the host's word on every tool that matches a pattern, or on arguments
-	Resolved               // said for these arguments
+	Resolved               // for these arguments
 	Reviewed               // stated by somebody who read this definition of a public server (package catalog/known)
 )
 

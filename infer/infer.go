@@ -21,7 +21,7 @@ func Tool(def *mcp.Tool) annotation.Annotations {
 	return new(server).infer(def, cut(def.Name), 0)
 }
 
-// Tools is [Tool] for all tools of one server, and knows what a tool alone does not show: what most of them say
+// Tools is [Tool] for all tools of one server, and finds what a tool alone does not show: what most of them state
 // distinguishes none. It passes over what begins the names, such as browser_ or a brand, and over texts of parameters
 // that are repeated.
 func Tools(defs []*mcp.Tool) []annotation.Annotations {

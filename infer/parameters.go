@@ -148,7 +148,7 @@ func (t *tool) runs(*parameter) bool {
 	return t.runsWhatItIsGiven() || t.name.looks() && t.name.obj.any&code == 0 && !t.name.verb.means(supposes)
 }
 
-// runs reports whether a description says that what it describes is carried out: "SQL query to execute".
+// runs reports whether a description states that what it describes is carried out: "SQL query to execute".
 func runs(description string) bool {
 	for ws := range clauses(description) {
 		for i := range ws {
