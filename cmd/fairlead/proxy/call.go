@@ -126,7 +126,7 @@ func (s *session) request(p *mcp.CallToolParamsRaw) *mcp.CallToolRequest {
 	return &mcp.CallToolRequest{Params: &params}
 }
 
-// An introduction is what a client has said of itself in its initialize, as _meta says it. It is safe for concurrent use.
+// An introduction is how a client described itself in its initialize, in the form of _meta. It is safe for concurrent use.
 type introduction struct {
 	mu      sync.Mutex
 	client  mcp.Meta // the client's part

@@ -54,7 +54,7 @@ type session struct {
 	introduce  context.CancelFunc
 
 	hello   shared[json.RawMessage]            // of the client's initialize
-	client  introduction                       // what it says of the client
+	client  introduction                       // what it has about the client
 	version shared[string]                     // that was agreed on; "" without initialize
 	level   shared[json.RawMessage]            // of the client's logging/setLevel
 	meta    shared[map[string]json.RawMessage] // the client's last description of itself, if its requests carry one
