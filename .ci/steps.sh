@@ -9,6 +9,7 @@ gotestsum_version=v1.13.0
 axe_version=4.14.1
 gosec_version=v2.29.0 # it has OASIS's schema of SARIF
 ts_sdk_version=1.32.2
+npm_servers=(@modelcontextprotocol/server-postgres@0.6.2 @playwright/mcp@0.0.83 mongodb-mcp-server@3.0.4)
 
 cache=${FAIRLEAD_CI_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/fairlead-ci}
 lint=$cache/golangci-lint-$lint_version/golangci-lint
@@ -205,11 +206,18 @@ browser() {
 	fi
 }
 
-# Servers of other authors, which verify/realservers attacks behind the proxy.
+# Servers of other authors, which verify/realservers attacks and queries behind the proxy.
 real_servers() {
 	want node nodejs
 	want npm npm
 	want python3 python3
+	want chromium chromium
+	local all
+	all=$cache/npm-servers-$(printf '%s\n' "${npm_servers[@]}" | cksum | cut -d' ' -f1)
+	if [[ ! -d $all/node_modules/.bin ]] && command -v npm >/dev/null; then
+		run timeout 600 npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$all" "${npm_servers[@]}"
+	fi
+	export FAIRLEAD_NPM_SERVERS=$all/node_modules
 	local dir=$cache/ts-sdk-$ts_sdk_version
 	if [[ ! -f $dir/node_modules/@modelcontextprotocol/sdk/package.json ]] && command -v npm >/dev/null; then
 		run timeout 300 npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$dir" "@modelcontextprotocol/sdk@$ts_sdk_version"

@@ -174,6 +174,55 @@ func TestConditionDecidesCacheAndRetry(t *testing.T) {
 	}
 }
 
+// A text that its probe calls a read is sent again after a failure, and its result is cached only if the freshness of the
+// tool allows it; any other text is neither.
+func TestTextDecidesCacheAndRetry(t *testing.T) {
+	t.Parallel()
+	for freshness, cached := range map[annotation.Freshness]int{annotation.Stable: 0, annotation.Volatile: 1, "": 1} {
+		known := annotation.Annotations{
+			ReadOnly: annotation.No, Destructive: annotation.Yes, Freshness: freshness,
+			Conditions: []annotation.Condition{{Argument: "/sql", Absent: annotation.Dangerous, Other: annotation.Dangerous, Language: "sql"}},
+		}.Attribute(annotation.Inferred, "")
+		knows := func(next middleware.ToolCaller) middleware.ToolCaller {
+			return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+				tool, err := middleware.NewTool(call.Tool.Server, call.Tool.Definition, known)
+				if err != nil {
+					return nil, err
+				}
+				call.Tool = tool
+				return next.CallTool(callstate.WithClass(ctx, tool), call)
+			})
+		}
+		s := new(shop)
+		yes := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+			return hitl.Decision{Verdict: hitl.Approved}, nil
+		})
+		caller := chain.Standard{
+			Infer: knows, Cache: cache.New(cache.Options{}), Confirm: hitl.New(yes, hitl.Options{}),
+			Retry: retry.New(retry.Options{First: 1, Rand: func() float64 { return 0 }}),
+		}.Then(s)
+		for _, c := range []struct {
+			sql   string
+			fails int
+			ran   int
+		}{
+			{"SELECT name FROM customers", 1, 2},
+			{"SELECT name FROM customers", 0, cached},
+			{"DELETE FROM customers", 1, 1},
+			{"DELETE FROM customers", 0, 1},
+			{"DELETE FROM customers", 0, 1},
+			{"SELECT nextval('n')", 1, 1},
+		} {
+			s.ran, s.fails = nil, c.fails
+			arguments, _ := json.Marshal(map[string]string{"sql": c.sql})
+			_, _ = caller.CallTool(t.Context(), order(string(arguments))) // what counts is how often it ran
+			if len(s.ran) != c.ran {
+				t.Errorf("freshness %q: %s: executed %d times, want %d", freshness, c.sql, len(s.ran), c.ran)
+			}
+		}
+	}
+}
+
 // A person who edits the arguments into those of another deed is asked again, or not at all.
 func TestConditionsJudgeWhatAPersonEdits(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,7 @@ require (
 	github.com/failsafe-go/failsafe-go v0.9.8
 	github.com/fairlead-go/fairlead v0.0.0
 	github.com/fairlead-go/fairlead/cmd/fairlead v0.0.0
+	github.com/fairlead-go/fairlead/contrib/postgres v0.0.0
 	github.com/fairlead-go/fairlead/contrib/redis v0.0.0
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/mark3labs/mcp-go v1.2.1

@@ -1,6 +1,7 @@
 // Package realservers puts servers that others have written behind the built program and
 // attacks them with what broke a promise once. It needs node with the TypeScript SDK, which
-// FAIRLEAD_TS_SDK names, and python3; without one of them its server is left out.
+// FAIRLEAD_TS_SDK names, and python3; without one of them its server is left out. Servers of npm,
+// which FAIRLEAD_NPM_SERVERS names, get sessions of calls, reads and others.
 package realservers_test
 
 import (

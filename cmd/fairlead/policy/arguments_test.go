@@ -91,7 +91,7 @@ func TestRulesOverArguments(t *testing.T) {
 func TestProbesOfAPolicy(t *testing.T) {
 	t.Parallel()
 	p := parse(t, `{"arguments": {"db/odd": {"argument": "q", "probe": "sql"}},
-		"probes": {"db/*": {"query": "sql"}, "db/raw": {"query": "off"}, "run_*": {"shell": "off"}}}`)
+		"probes": {"db/raw": {"query": "off"}, "db/*": {"query": "sql"}, "run_*": {"shell": "off"}}}`)
 	text := func(argument, language string) annotation.Annotations {
 		a := annotation.Destructive()
 		a.Conditions = []annotation.Condition{{Argument: "/" + argument, Absent: annotation.Dangerous, Other: annotation.Dangerous, Language: language}}

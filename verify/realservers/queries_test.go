@@ -1,0 +1,182 @@
+package realservers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/contrib/postgres/postgrestest"
+)
+
+// npm returns the path of a program that a package of npm has, and skips the test if it is not installed.
+func npm(t *testing.T, name string) string {
+	t.Helper()
+	dir := os.Getenv("FAIRLEAD_NPM_SERVERS")
+	path := filepath.Join(dir, ".bin", name)
+	if _, err := os.Stat(path); err != nil || dir == "" {
+		fmt.Fprintf(os.Stderr, "SKIPPED, NOT TESTED: %s: FAIRLEAD_NPM_SERVERS names no node_modules with %s\n", t.Name(), name)
+		t.Skipf("SKIPPED: FAIRLEAD_NPM_SERVERS names no node_modules with %s: it is not put behind the proxy; .ci/run race:verify installs it", name)
+	}
+	return path
+}
+
+// A judged call is one of a session, with what has to become of it.
+type judged struct {
+	tool      string
+	arguments any
+	reads     bool
+	answer    string // a part of the server's answer to a read
+}
+
+// sessions makes the calls twice: with the proxy as it is, where what does not read is asked about and denied, and with
+// --read-only, where it is refused and nobody is asked. The proxy has no policy and no settings.
+func sessions(t *testing.T, calls []judged, after func(t *testing.T, c *client), server ...string) {
+	t.Helper()
+	for _, flags := range [][]string{{"--"}, {"--read-only", "--"}} {
+		readOnly := flags[0] == "--read-only"
+		c := proxied(t, ledger(filepath.Join(t.TempDir(), "ledger")), flags, server...)
+		c.answer = func(m message) { c.reply(m, "deny") }
+		for _, one := range calls {
+			asked, failed, text := c.made(one)
+			because := fmt.Sprintf("read-only %v: %s %s: asked %d times, %.300s", readOnly, one.tool, inJSON(t, one.arguments), asked, text)
+			switch {
+			case one.reads && (asked > 0 || failed || !strings.Contains(text, one.answer)):
+				t.Errorf("%s; want it unasked, and %q", because, one.answer)
+			case one.reads:
+			case readOnly && (asked > 0 || !failed || !strings.Contains(text, "only what reads may be called here")):
+				t.Errorf("%s; want it refused, and nobody asked", because)
+			case !readOnly && (asked != 1 || !failed):
+				t.Errorf("%s; want it asked about once, and denied", because)
+			}
+		}
+		after(t, c)
+		c.close()
+	}
+}
+
+// made makes a call, and returns how often a person was asked, and what came of it.
+func (c *client) made(one judged) (asked int, failed bool, text string) {
+	c.t.Helper()
+	before := len(c.asked)
+	m := c.await(c.call(fmt.Sprintf(`{"jsonrpc":"2.0","id":"ID","method":"tools/call","params":{"name":%q,"arguments":%s}}`, one.tool, inJSON(c.t, one.arguments))))
+	var result struct{ IsError bool }
+	_ = json.Unmarshal(m.Result, &result) // an error of the protocol has none
+	return len(c.asked) - before, result.IsError || m.Error != nil, string(m.Result) + string(m.Error)
+}
+
+func inJSON(t *testing.T, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+type arguments map[string]any
+
+// The reference server of PostgreSQL runs each text in a transaction that only reads, which a COMMIT in the text ends.
+func TestQueriesOfPostgreSQL(t *testing.T) {
+	t.Parallel()
+	server := npm(t, "mcp-server-postgres")
+	db := postgrestest.New(t)
+	setup := db.Command("psql", "-h", db.Dir, "-U", "postgres", "-v", "ON_ERROR_STOP=1", "-c",
+		"CREATE TABLE customers (id int primary key, name text); INSERT INTO customers SELECT n, 'name ' || n FROM generate_series(1, 7) n; CREATE SEQUENCE numbers")
+	if out, err := setup.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	sql := func(text string, reads bool, answer string) judged {
+		return judged{"query", arguments{"sql": text}, reads, answer}
+	}
+	calls := []judged{
+		sql("SELECT count(*) AS n FROM customers", true, "7"),
+		sql("SELECT id, name FROM customers WHERE id = 3", true, "name 3"),
+		sql("SELECT c.name, count(*) OVER () FROM customers c -- all of them\nORDER BY c.id\nLIMIT 2;", true, "name 2"),
+		sql("WITH few AS (SELECT * FROM customers WHERE id < 3) SELECT string_agg(name, ', ' ORDER BY id) FROM few", true, "name 1, name 2"),
+		sql("SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'", true, "customers"),
+		sql("SELECT relname, pg_size_pretty(pg_total_relation_size(oid)) FROM pg_class WHERE relname = 'customers'", true, "customers"),
+		sql("SHOW server_version", true, "server_version"),
+		sql("EXPLAIN SELECT * FROM customers", true, "QUERY PLAN"),
+		sql("EXPLAIN (ANALYZE, FORMAT TEXT) SELECT * FROM customers WHERE id = 1", true, "QUERY PLAN"),
+		sql("TABLE customers ORDER BY id LIMIT 1", true, "name 1"),
+		sql("VALUES (1, 'one'), (2, 'two')", true, "two"),
+		sql("COMMIT; DROP TABLE customers;", false, ""),
+		sql("DELETE FROM customers", false, ""),
+		sql("SELECT 1; COMMIT; DELETE FROM customers", false, ""),
+		sql("EXPLAIN ANALYZE DELETE FROM customers", false, ""),
+		sql("WITH gone AS (DELETE FROM customers RETURNING *) SELECT count(*) FROM gone", false, ""),
+		sql("SELECT * INTO copy FROM customers", false, ""),
+		sql("SELECT pg_terminate_backend(pg_backend_pid())", false, ""),
+		sql("SELECT nextval('numbers')", false, ""),
+		sql("SELECT 1 /* */ ; ROLLBACK; TRUNCATE customers --", false, ""),
+	}
+	sessions(t, calls, func(t *testing.T, c *client) {
+		t.Helper()
+		if _, _, text := c.made(sql("SELECT count(*) AS still FROM customers", true, "")); !strings.Contains(text, `\"still\": \"7\"`) {
+			t.Errorf("the table is not whole: %s", text)
+		}
+	}, installed(t, "node"), server, "postgres://postgres@localhost/postgres?host="+db.Dir)
+}
+
+// Playwright's server writes what it reads to a file that the call names.
+func TestFilesOfPlaywright(t *testing.T) {
+	t.Parallel()
+	server, node := npm(t, "playwright-mcp"), installed(t, "node")
+	chromium := installed(t, "chromium")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "package.json")
+	if err := os.WriteFile(file, []byte(`{"mine":true}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	calls := []judged{
+		{"browser_console_messages", arguments{}, true, ""},
+		{"browser_console_messages", arguments{"level": "error"}, true, ""},
+		{"browser_network_requests", arguments{}, true, ""},
+		{"browser_snapshot", arguments{}, true, ""},
+		{"browser_console_messages", arguments{"level": "info", "filename": file}, false, ""},
+		{"browser_console_messages", arguments{"filename": file}, false, ""},
+		{"browser_network_requests", arguments{"filename": file}, false, ""},
+		{"browser_snapshot", arguments{"filename": file}, false, ""},
+		{"browser_evaluate", arguments{"function": "() => document.title = 'x'"}, false, ""},
+	}
+	sessions(t, calls, func(t *testing.T, _ *client) {
+		t.Helper()
+		if got, err := os.ReadFile(file); string(got) != `{"mine":true}` {
+			t.Errorf("the file is %q, %v", got, err)
+		}
+	}, node, server, "--headless", "--no-sandbox", "--isolated", "--output-dir", dir, "--executable-path", chromium)
+}
+
+// MongoDB's server without a database: what reads reaches it, and it answers that it is connected to none.
+func TestPipelinesOfMongoDB(t *testing.T) {
+	t.Parallel()
+	server := npm(t, "mongodb-mcp-server")
+	c := proxied(t, ledger(filepath.Join(t.TempDir(), "ledger")), []string{"--"}, installed(t, "node"), server, "--telemetry", "disabled")
+	c.answer = func(m message) { c.reply(m, "deny") }
+	on := func(more arguments) arguments {
+		more["database"], more["collection"] = "shop", "orders"
+		return more
+	}
+	stages := func(all ...arguments) arguments { return on(arguments{"pipeline": all}) }
+	for _, one := range []judged{
+		{"find", on(arguments{"filter": arguments{"status": "A"}}), true, ""},
+		{"count", on(arguments{"query": arguments{}}), true, ""},
+		{"aggregate", stages(arguments{"$match": arguments{"status": "A"}}), true, ""},
+		{"aggregate", stages(arguments{"$group": arguments{"_id": "$x", "n": arguments{"$sum": 1}}}, arguments{"$sort": arguments{"n": -1}}), true, ""},
+		{"aggregate", stages(arguments{"$lookup": arguments{"from": "a", "localField": "b", "foreignField": "c", "as": "d"}}), true, ""},
+		{"aggregate", stages(arguments{"$match": arguments{}}, arguments{"$out": "copy"}), false, ""},
+		{"aggregate", stages(arguments{"$merge": arguments{"into": "copy"}}), false, ""},
+		{"aggregate", stages(arguments{"$match": arguments{"$where": "sleep(1000)"}}), false, ""},
+		{"aggregate", stages(arguments{"$facet": arguments{"a": []arguments{{"$out": "copy"}}}}), false, ""},
+		{"delete-many", on(arguments{"filter": arguments{}}), false, ""},
+		{"drop-collection", on(arguments{}), false, ""},
+	} {
+		asked, failed, text := c.made(one)
+		if denied := strings.Contains(text, "The user said no"); (asked > 0) == one.reads || denied == one.reads || !failed && !one.reads {
+			t.Errorf("%s %s: asked %d times, %.300s", one.tool, inJSON(t, one.arguments), asked, text)
+		}
+	}
+}
