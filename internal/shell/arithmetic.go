@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -137,6 +138,8 @@ func (r *reader) test(expr syntax.TestExpr, s *scope) string {
 		return r.test(x.X, s)
 	case *syntax.BinaryTest:
 		switch x.Op {
+		case syntax.TsAfter: // a shell that does not know [[ writes a file
+			return "the sign > in a test, which some shells take for a redirection"
 		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
 			for _, side := range []syntax.TestExpr{x.X, x.Y} {
 				w, ok := side.(*syntax.Word)
@@ -155,4 +158,26 @@ func (r *reader) test(expr syntax.TestExpr, s *scope) string {
 		return r.test(x.Y, s)
 	}
 	return "a test that only some shells know"
+}
+
+// countNames are names that no program has, which a shell without ((…)) would run: it reads a subshell in a subshell.
+var countNames = strings.Fields("count counter idx index num sum total max min len lines attempt attempts tries retries step offset limit pass fail failed passed errors")
+
+// nested returns why ((…)) may do something in a shell that reads it as commands.
+func nested(expr syntax.ArithmExpr) (why string) {
+	syntax.Walk(expr, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.BinaryArithm:
+			switch n.Op {
+			case syntax.Gtr, syntax.Geq, syntax.Shr, syntax.ShrAssgn:
+				why = "the sign > in an expression, which some shells take for a redirection"
+			}
+		case *syntax.Lit:
+			if name := n.Value; isName(name) && len(name) > 1 && !slices.Contains(countNames, name) {
+				why = "the name " + name + " in an expression, which some shells run"
+			}
+		}
+		return why == ""
+	})
+	return why
 }

@@ -1,10 +1,6 @@
 package shell
 
-import (
-	"strings"
-
-	"github.com/fairlead-go/fairlead/internal/probes"
-)
+import "strings"
 
 // awkCommand judges awk by its program: the first operand, unless -f names a file, which is not read.
 func awkCommand(_ *reader, _ *row, p parsed, _ *scope) string {
@@ -29,92 +25,133 @@ func awkCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 	return awkFault(p.operands[0])
 }
 
-// awkWords are names in a program of awk that run something, load something or write a file. print with > or | is found
-// by its sign.
+// awkWords are names in a program of awk that run, load, or reach what no operand names.
 var awkWords = map[string]string{
-	"system": "the function system", "getline": "getline, which may run a command", "close": "", "fflush": "", "printf": "",
-	"ENVIRON": "ENVIRON, which holds secrets", "SYMTAB": "SYMTAB", "FUNCTAB": "FUNCTAB", "PROCINFO": "",
+	"system": "the function system", "getline": "getline, which may run a command", "ENVIRON": "ENVIRON, which holds secrets",
+	"SYMTAB": "SYMTAB", "FUNCTAB": "FUNCTAB", "ARGV": "ARGV, which names files",
 }
 
-// awkFault returns why a program of awk is more than a read. It cuts the program into words, strings, patterns and signs.
+// awkFault returns why a program of awk is more than a read: it runs a command, or print has a pipe or a file behind it.
 func awkFault(w word) string {
-	if strings.Contains(w.text, unknown) || w.many && w.glob {
+	if strings.Contains(w.text, unknown) {
 		return "a program that is not known"
 	}
-	text := w.text
-	depth := 0     // parentheses: inside them > compares
-	print := -1    // the depth of the print whose output a > would redirect, or -1
-	value := false // what is before is a value, so that / divides
-	for i := 0; i < len(text); {
-		c := text[i]
-		switch {
-		case c == '#':
-			for i < len(text) && text[i] != '\n' {
-				i++
-			}
-			continue
-		case c == '"':
-			n := closing(text[i+1:], '"')
-			if n < 0 {
-				return "a string without its end"
-			}
-			i += n + 2
-			value = true
-			continue
-		case c == '/' && !value:
-			n := closingPattern(text[i+1:])
-			if n < 0 {
-				return "a pattern without its end"
-			}
-			i += n + 2
-			value = true
-			continue
-		case isWordByte(c):
-			n := i
-			for n < len(text) && isWordByte(text[n]) {
-				n++
-			}
-			name := text[i:n]
-			if bad := awkWords[name]; bad != "" {
-				return bad
-			}
-			if name == "print" || name == "printf" {
-				print = depth
-			}
-			value = name != "print" && name != "printf" && name != "return" && name != "in" && name != "else" && name != "do" && name != "case"
-			i = n
-			continue
-		case c == '@':
-			return "the sign @, which loads or calls"
-		case c == '|':
-			if i+1 < len(text) && text[i+1] == '|' {
-				i += 2
-				value = false
-				continue
-			}
-			return "a pipe"
-		case c == '>':
-			if print >= 0 && depth <= print {
-				return "a file that it writes"
-			}
-		case c == '(' || c == '[':
-			depth++
-		case c == ')' || c == ']':
-			depth--
-		case c == ';' || c == '\n' || c == '}' || c == '{':
-			if depth <= 0 || c == '}' || c == '{' {
-				print = -1
-			}
-		case c == '\\' || c == '`':
-			if i+1 >= len(text) || text[i+1] != '\n' {
-				return "the sign " + probes.Shown(string(c))
-			}
+	p := awkProgram{text: w.text, print: -1}
+	for p.at < len(p.text) {
+		if why := p.next(); why != "" {
+			return why
 		}
-		if c != ' ' && c != '\t' {
-			value = c == ')' || c == ']' || c == '$' && false
-		}
-		i++
 	}
+	return ""
+}
+
+// An awkProgram is cut into words, strings, patterns and signs. What is hard is whether a slash divides or begins a
+// pattern, since a pattern may hide what is behind it: it divides behind a value.
+type awkProgram struct {
+	text       string
+	at         int
+	depth      int    // parentheses and brackets: inside them > compares
+	print      int    // the depth of the print whose output a > would redirect, or -1
+	value      bool   // what is in front is a value
+	condition  bool   // the next parenthesis is that of an if or a loop
+	conditions []bool // for each open parenthesis, whether it is one of those: behind it is no value
+}
+
+// next reads one word, string, pattern or sign.
+func (p *awkProgram) next() string {
+	switch c := p.text[p.at]; {
+	case c == ' ' || c == '\t':
+		p.at++
+	case c == '#':
+		for p.at < len(p.text) && p.text[p.at] != '\n' {
+			p.at++
+		}
+	case c == '"':
+		return p.quoted(closing(p.text[p.at+1:], '"'), "a string without its end")
+	case c == '/' && !p.value:
+		return p.quoted(closingPattern(p.text[p.at+1:]), "a pattern without its end")
+	case isWordByte(c):
+		return p.word()
+	default:
+		return p.sign(c)
+	}
+	return ""
+}
+
+func (p *awkProgram) quoted(n int, why string) string {
+	if n < 0 {
+		return why
+	}
+	p.at += n + 2
+	p.value = true
+	return ""
+}
+
+func (p *awkProgram) word() string {
+	begin := p.at
+	for p.at < len(p.text) && isWordByte(p.text[p.at]) {
+		p.at++
+	}
+	name := p.text[begin:p.at]
+	p.condition = false
+	p.value = true
+	switch name {
+	case "print", "printf":
+		p.print, p.value = p.depth, false
+	case "if", "while", "for", "switch":
+		p.condition = true
+	case "return", "in", "else", "do", "case", "exit", "delete":
+		p.value = false
+	}
+	return awkWords[name]
+}
+
+func (p *awkProgram) sign(c byte) string {
+	rest := p.text[p.at+1:]
+	p.at++
+	switch c {
+	case '@':
+		return "the sign @, which loads or calls"
+	case '`':
+		return "the sign `"
+	case '\\': // a line that goes on
+		if !strings.HasPrefix(rest, "\n") {
+			return "a backslash"
+		}
+		p.at++
+		return ""
+	case '|':
+		if !strings.HasPrefix(rest, "|") {
+			return "a pipe"
+		}
+		p.at++
+	case '>':
+		if p.print >= 0 && p.depth <= p.print {
+			return "a file that it writes"
+		}
+	case '+', '-':
+		if strings.HasPrefix(rest, string(c)) { // behind a value it is one still
+			p.at++
+			return ""
+		}
+	case '(', '[':
+		p.depth++
+		p.conditions = append(p.conditions, p.condition && c == '(')
+	case ')', ']':
+		p.depth--
+		p.value = true
+		if last := len(p.conditions) - 1; last >= 0 {
+			p.value = !p.conditions[last]
+			p.conditions = p.conditions[:last]
+		}
+		p.condition = false
+		return ""
+	case ';', '}', '{':
+		if p.depth <= 0 || c != ';' {
+			p.print = -1
+		}
+	}
+	p.value, p.condition = false, false
 	return ""
 }
 

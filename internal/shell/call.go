@@ -42,11 +42,13 @@ func (r *reader) call(words []word, front []variable, s *scope) string {
 	if !name.known() {
 		return "the command " + shown(name) + ", which is not known"
 	}
-	if body, is := r.functions[name.text]; is {
+	if r.functions[name.text] {
 		if len(front) > 0 {
 			return "a variable in front of a function"
 		}
-		s.forget(body)
+		for name := range r.byCalls.vars { // a function may call another one
+			s.vars[name] = anyValue
+		}
 		return ""
 	}
 	row := commands()[program(name.text)]
@@ -184,6 +186,13 @@ func (r *reader) leaf(row *row, p parsed, s *scope) string {
 	if row.do != nil {
 		if why := row.do(r, row, p, s); why != "" {
 			return why
+		}
+	}
+	if row.marks["known"] {
+		for _, w := range p.operands {
+			if strings.Contains(w.text, unknown) {
+				return "the word " + shown(w) + ", which may give something away"
+			}
 		}
 	}
 	if !row.marks["names"] {

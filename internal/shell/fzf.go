@@ -59,10 +59,11 @@ func (r *reader) filled(w word, s *scope) string {
 	return r.script(word{text: b.String()}, s)
 }
 
-// fzfActs are the actions that run a command and show what it prints; execute and become hand it the terminal.
-var fzfActs = strings.Fields(`execute execute-silent become reload reload-sync preview transform transform-query transform-prompt transform-header
+// fzfActs are the actions that run a command and show what it prints. Those that hand it the terminal are refused, and so is
+// transform, which carries out what the command prints.
+var fzfActs = strings.Fields(`reload reload-sync preview transform-query transform-prompt transform-header
 	transform-footer transform-preview-label transform-border-label transform-list-label transform-input-label transform-header-label transform-ghost
-	transform-nth transform-pointer transform-search bg-transform bg-transform-query bg-transform-header bg-transform-prompt`)
+	transform-nth transform-pointer transform-search bg-transform-query bg-transform-header bg-transform-prompt`)
 
 // fzfShows are the actions with an argument that is a text, and no command.
 var fzfShows = strings.Fields(`change-query change-prompt change-header change-footer change-preview-window change-preview-label change-border-label
@@ -130,8 +131,8 @@ func (r *reader) bindings(w word, s *scope) string {
 
 func (r *reader) action(action, argument string, has bool, s *scope) string {
 	switch {
-	case action == "execute" || action == "execute-silent" || action == "become":
-		return "the action " + action + ", which runs a command on the terminal"
+	case action == "execute" || action == "execute-silent" || action == "become" || action == "transform" || action == "bg-transform":
+		return "the action " + action
 	case slices.Contains(fzfActs, action):
 		if !has {
 			return ""

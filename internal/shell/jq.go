@@ -1,6 +1,9 @@
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // jqCommand judges jq by its filter: no filter writes, but env and $ENV hold secrets, and import and include load files.
 func jqCommand(_ *reader, _ *row, p parsed, _ *scope) string {
@@ -28,7 +31,7 @@ func jqFault(w word) string {
 		}
 		name := w.text[i:n]
 		field := i > 0 && (w.text[i-1] == '.' || w.text[i-1] == '"' || w.text[i-1] == '$')
-		if !field && (name == "env" || name == "import" || name == "include" || name == "input_line_number" && false) {
+		if !field && (name == "env" || name == "import" || name == "include") {
 			return "the filter " + name
 		}
 		i = n
@@ -36,20 +39,40 @@ func jqFault(w word) string {
 	return ""
 }
 
-// yqFunctions are functions of yq that read or load more than the input.
-var yqFunctions = []string{"env(", "strenv(", "envsubst", "load(", "load_str(", "load_", "system("}
-
-// yqCommand judges yq, whose -i and -s are not in its row.
+// yqCommand judges yq, whose -i and -s are not in its row, by its expression: some functions read the environment, load
+// files or run commands.
 func yqCommand(_ *reader, _ *row, p parsed, _ *scope) string {
-	for _, w := range p.operands {
-		for _, f := range yqFunctions {
-			if strings.Contains(w.text, f) {
-				return "the function " + strings.TrimSuffix(f, "(")
-			}
-		}
+	words := slices.Clone(p.operands)
+	for _, o := range p.options {
+		words = append(words, o.value)
+	}
+	for _, w := range words {
 		if w.wild() {
 			return "a word that is not known"
 		}
+		if why := yqFault(w.text); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func yqFault(text string) string {
+	for i := 0; i < len(text); {
+		if !isWordByte(text[i]) {
+			i++
+			continue
+		}
+		n := i
+		for n < len(text) && isWordByte(text[n]) {
+			n++
+		}
+		name, field := text[i:n], i > 0 && (text[i-1] == '.' || text[i-1] == '"')
+		rest := strings.TrimLeft(text[n:], " ")
+		if !field && (name == "envsubst" || strings.HasPrefix(rest, "(") && (name == "env" || name == "strenv" || name == "system" || strings.HasPrefix(name, "load"))) || strings.Contains(text, "$ENV") {
+			return "the function " + name
+		}
+		i = n
 	}
 	return ""
 }

@@ -123,11 +123,12 @@ func (made *row) long(p *parsed, flag word, name, attached string, has bool) str
 	if strings.Contains(name, unknown) {
 		return "the word " + shown(flag) + ", which may become an option"
 	}
-	if long := strings.HasPrefix(name, "--"); long && !made.open || !long && !made.openOne {
+	front := made.kind == group || made.kind == menu || made.kind == verbs // an unknown option may take the subcommand as its value
+	if long := strings.HasPrefix(name, "--"); front || long && !made.open || !long && !made.openOne {
 		return "the option " + probes.Shown(name)
 	}
 	for listed, o := range made.options { // an option may be abbreviated
-		if o.takes == '!' && strings.HasPrefix(listed, name) {
+		if (o.takes == '!' || o.check != nil) && strings.HasPrefix(listed, name) {
 			return "the option " + probes.Shown(name)
 		}
 	}
@@ -145,7 +146,7 @@ func (r *reader) letters(row *row, s *scope, p *parsed, words []word) (n int, wh
 	for i := 1; i < len(flag); i++ {
 		name := "-" + flag[i:i+1]
 		o, is := row.options[name]
-		if !is && row.openOne && i == 1 {
+		if !is && row.openOne && i == 1 && row.kind != verbs {
 			p.options = append(p.options, given{name: flag})
 			return 0, ""
 		}
@@ -207,6 +208,8 @@ func checkOf(typed string) valueCheck {
 		return func(r *reader, s *scope, v word) string { return r.script(v, s) }
 	case typed == "setting":
 		return func(_ *reader, _ *scope, v word) string { return settingFault(v) }
+	case typed == "jq":
+		return func(_ *reader, _ *scope, v word) string { return jqFault(v) }
 	case typed == "local":
 		return func(_ *reader, _ *scope, v word) string { return localFault(v) }
 	case typed == "ftp":

@@ -295,6 +295,9 @@ func tarCommand(_ *reader, row *row, words []word, _ *scope) string {
 			return ""
 		case file && !old:
 			file = false
+			if host, _, ok := strings.Cut(text, ":"); ok && !strings.Contains(host, "/") {
+				return "an archive on another machine"
+			}
 			if strings.HasPrefix(text, "-") && text != "-" {
 				return "no value behind -f"
 			}
@@ -304,7 +307,9 @@ func tarCommand(_ *reader, row *row, words []word, _ *scope) string {
 			case "--list":
 				lists = true
 			case "--file":
-				file = !strings.Contains(text, "=")
+				if file = !strings.Contains(text, "="); !file && strings.Contains(text, ":") {
+					return "an archive on another machine"
+				}
 			case "--verbose", "--gzip", "--bzip2", "--xz", "--zstd", "--auto-compress", "--wildcards", "--no-wildcards", "--exclude", "--strip-components",
 				"--full-time", "--numeric-owner", "--utc", "--quoting-style", "--show-transformed-names", "--totals", "--null", "--absolute-names", "--ignore-zeros":
 			default:
@@ -343,7 +348,14 @@ func tarCommand(_ *reader, row *row, words []word, _ *scope) string {
 func curlCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 	for _, o := range p.options {
 		switch o.name {
-		case "-H", "--header", "-b", "--cookie", "-A", "--user-agent", "-e", "--referer", "-w", "--write-out":
+		case "--etag-compare":
+			if why := secretFile(o.value); why != "" {
+				return why
+			}
+		case "-H", "--header", "--proxy-header", "-b", "--cookie", "-A", "--user-agent", "-e", "--referer", "-w", "--write-out":
+			if why := secretFile(o.value); why != "" {
+				return why
+			}
 			if !o.value.known() {
 				return "a header or text that is not known"
 			}

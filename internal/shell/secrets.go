@@ -17,6 +17,9 @@ var secretLists = sync.OnceValue(func() map[string][]string {
 	lists := make(map[string][]string)
 	for line := range strings.Lines(strings.ReplaceAll(string(text), "\n\t", " ")) {
 		if name, words, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && !strings.HasPrefix(line, "#") {
+			if name != "variables" { // macOS does not tell large from small letters
+				words = strings.ToLower(words)
+			}
 			lists[name] = append(lists[name], strings.Fields(words)...)
 		}
 	}
@@ -37,49 +40,121 @@ func secretFile(w word) string {
 	return secretPath(text, w)
 }
 
-func secretPath(text string, w word) string {
-	clean := path.Clean(strings.TrimPrefix(text, "@"))
+// secretPatterns are the lists of names and paths of files, in a form that is quick to look up.
+type secretPatterns struct {
+	names  map[string]bool     // without a pattern
+	globs  []string            // with one
+	public []string            // what matches one of globs, and holds nothing
+	paths  map[string][]string // by the last part without a pattern
+}
+
+var secretFiles = sync.OnceValue(func() *secretPatterns {
 	lists := secretLists()
-	base := path.Base(clean)
-	if slices.ContainsFunc(lists["public"], func(p string) bool { return fits(p, base, false) }) {
+	made := &secretPatterns{names: make(map[string]bool), public: lists["public"], paths: make(map[string][]string)}
+	for _, name := range lists["names"] {
+		if strings.Contains(name, "*") {
+			made.globs = append(made.globs, name)
+		} else {
+			made.names[name] = true
+		}
+	}
+	for _, p := range lists["paths"] {
+		key := ""
+		for part := range strings.SplitSeq(p, "/") {
+			if !strings.Contains(part, "*") {
+				key = part
+			}
+		}
+		made.paths[key] = append(made.paths[key], p)
+	}
+	return made
+})
+
+func secretPath(text string, w word) string {
+	if strings.HasPrefix(text, "-") {
 		return ""
 	}
-	for _, p := range lists["names"] {
-		if fits(p, base, w.glob) {
-			return "the file " + shown(w) + ", which holds secrets"
+	known := secretFiles()
+	clean := path.Clean(strings.ToLower(strings.TrimPrefix(text, "@")))
+	base := clean[strings.LastIndexByte(clean, '/')+1:]
+	found := known.names[base] || slices.ContainsFunc(known.globs, func(p string) bool { return matchesName(p, base) })
+	if found && slices.ContainsFunc(known.public, func(p string) bool { return p == base || matchesName(p, base) }) {
+		return ""
+	}
+	if !found && strings.Contains(clean, "/") {
+		for part := range strings.SplitSeq(clean, "/") {
+			for _, p := range known.paths[part] {
+				found = found || hasPath(p, clean, false)
+			}
 		}
 	}
-	parts := strings.Split(clean, "/")
-	for _, p := range lists["paths"] {
-		want := strings.Split(p, "/")
-		for at := 0; at+len(want) <= len(parts); at++ {
-			all := true
-			for i := range want {
-				if !fits(want[i], parts[at+i], w.glob) {
-					all = false
-					break
-				}
-			}
-			if all {
-				return "the file " + shown(w) + ", which holds secrets"
-			}
-		}
+	if !found && w.glob && strings.ContainsAny(clean, "*?[") {
+		found = known.mayBecome(clean, base)
+	}
+	if found {
+		return "the file " + shown(w) + ", which holds secrets"
 	}
 	return ""
 }
 
-// fits reports whether a part of a path is, or with its pattern may become, a name of a list.
-func fits(pattern, part string, glob bool) bool {
-	if pattern == part {
+// matchesName reports whether a name is one of a pattern, whose * stands for one character at least.
+func matchesName(pattern, name string) bool {
+	if len(name) < len(pattern) {
+		return false
+	}
+	before, after, _ := strings.Cut(pattern, "*")
+	if !strings.HasPrefix(name, before) || after != "" && !strings.Contains(after, "*") && !strings.HasSuffix(name, after) {
+		return false
+	}
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}
+
+// mayBecome reports whether a word with a pattern may become a file that holds secrets.
+func (known *secretPatterns) mayBecome(clean, base string) bool {
+	for name := range known.names {
+		if fits(name, base, true) {
+			return true
+		}
+	}
+	if slices.ContainsFunc(known.globs, func(p string) bool { return fits(p, base, true) }) {
 		return true
 	}
-	if strings.ContainsAny(pattern, "*?[") {
-		if ok, err := path.Match(pattern, part); ok && err == nil && part != "*" && len(part) >= len(pattern) {
+	for _, paths := range known.paths {
+		if slices.ContainsFunc(paths, func(p string) bool { return hasPath(p, clean, true) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasPath reports whether a path has the parts of a list's path in a row.
+func hasPath(listed, text string, glob bool) bool {
+	want, parts := strings.Split(listed, "/"), strings.Split(text, "/")
+	for at := 0; at+len(want) <= len(parts); at++ {
+		all := true
+		for i := range want {
+			all = all && fits(want[i], parts[at+i], glob)
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+// fits reports whether a part of a path is, or with its pattern may become, a name of a list.
+func fits(pattern, part string, glob bool) bool {
+	switch {
+	case pattern == part, pattern == "*" && part != "":
+		return true
+	case strings.Contains(pattern, "*"):
+		if matchesName(pattern, part) {
 			return true
 		}
 	}
 	if glob && strings.ContainsAny(part, "*?[") && !strings.HasPrefix(part, "*") {
-		plain := strings.NewReplacer("*", "", "?", "x", "[", "", "]", "").Replace(pattern)
+		plain := strings.NewReplacer("*", "x", "?", "x").Replace(pattern)
 		if ok, err := path.Match(part, plain); ok && err == nil {
 			return true
 		}
@@ -90,6 +165,9 @@ func fits(pattern, part string, glob bool) bool {
 // secretVariable reports whether the name of a variable of the environment says that it holds a secret.
 func secretVariable(name string) bool {
 	upper := strings.ToUpper(name)
+	if len(upper) < 4 {
+		return false
+	}
 	return slices.ContainsFunc(secretLists()["variables"], func(p string) bool {
 		ok, err := path.Match(p, upper)
 		return ok && err == nil

@@ -19,6 +19,7 @@ import (
 const (
 	maxDepth    = 100
 	maxCommands = 2000
+	maxScripts  = 64 << 10
 )
 
 // Shell judges a command line for a POSIX-like shell, as package preflight/probe documents.
@@ -35,7 +36,9 @@ type reader struct {
 	names     []string // the commands that were found, for the verdict
 	depth     int
 	commands  int
-	functions map[string]syntax.Node
+	functions map[string]bool // that are declared
+	byCalls   scope           // the variables that any of them may assign
+	scripts   int             // bytes of programs inside the text
 }
 
 func (r *reader) whole(text string) string {
@@ -67,6 +70,9 @@ func (r *reader) program(text string, s *scope) string {
 func (r *reader) script(w word, s *scope) string {
 	if !w.known() {
 		return "a script that is not known"
+	}
+	if r.scripts += len(w.text); r.scripts > maxScripts {
+		return "more scripts than are read"
 	}
 	if r.depth += 10; r.depth > maxDepth {
 		return "more levels than are read"

@@ -78,6 +78,9 @@ func (r *reader) command(cmd syntax.Command, s *scope) string {
 	case *syntax.FuncDecl:
 		return r.function(c, s)
 	case *syntax.ArithmCmd:
+		if why := nested(c.X); why != "" {
+			return why
+		}
 		return r.arithmetic(c.X, s)
 	case *syntax.LetClause:
 		for _, x := range c.Exprs {
@@ -214,14 +217,14 @@ func (r *reader) function(c *syntax.FuncDecl, s *scope) string {
 		return "a function whose name is not a plain one"
 	}
 	if r.functions == nil {
-		r.functions = make(map[string]syntax.Node)
+		r.functions, r.byCalls = make(map[string]bool), *newScope()
 	}
 	if _, is := commands()[c.Name.Value]; is || builtinThatActs(c.Name.Value) {
 		return "a function with the name of the command " + c.Name.Value
 	}
-	r.functions[c.Name.Value] = c.Body
-	inner := newScope()
-	return r.stmt(c.Body, inner)
+	r.functions[c.Name.Value] = true
+	r.byCalls.forget(c.Body)
+	return r.stmt(c.Body, newScope())
 }
 
 func builtinThatActs(name string) bool {

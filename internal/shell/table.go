@@ -62,6 +62,7 @@ var marks = []string{
 	"dashes",  // behind -- are options of the same list
 	"apart",   // a letter that takes a value takes the next word, even if more letters follow
 	"safe",    // no option or operand does more than read, so that an unknown word is harmless
+	"known",   // no operand may be unknown, since each reaches an address
 	"names",   // the contents of files that are named are not read
 	"plain",   // no variable that the command reads makes it run or write, see variables.txt
 	"help",    // --help may be behind a subcommand that is not listed

@@ -281,7 +281,21 @@ var variableKinds = sync.OnceValue(func() map[string][]string {
 	return lists
 })
 
+// plainActs are the variables that make programs act and are named by small letters alone.
+var plainActs = sync.OnceValue(func() map[string]bool {
+	names := make(map[string]bool)
+	for _, name := range variableKinds()["acts"] {
+		if !strings.ContainsAny(name, "*_") && strings.ToLower(name) == name {
+			names[name] = true
+		}
+	}
+	return names
+})
+
 func kindOfVariable(name string, v value) variableKind {
+	if strings.ToLower(name) == name && !strings.Contains(name, "_") && !plainActs()[name] { // most variables of a script
+		return other
+	}
 	lists := variableKinds()
 	for _, pattern := range lists["harmless"] {
 		pattern, values, only := strings.Cut(pattern, "=")

@@ -42,6 +42,9 @@ var anyWords = word{text: unknown, many: true, dash: true}
 
 func shown(w word) string { return probes.Shown(strings.ReplaceAll(w.text, unknown, "…")) }
 
+// mostKnown is how long the known text of a variable may be: what is longer may grow without a bound, and is unknown.
+const mostKnown = 1 << 10
+
 // most is how many words the braces of one word may make.
 const most = 64
 
@@ -121,14 +124,14 @@ func braces(parts []syntax.WordPart) []*syntax.Word {
 
 // one returns the words that a word without braces becomes: one, unless a variable that is known has blanks.
 func (r *reader) one(arg *syntax.Word, s *scope) (words []word, why string) {
-	b := builder{r: r, s: s}
+	b := builder{r: r, s: s, parts: len(arg.Parts)}
 	if len(arg.Parts) == 1 {
 		v, why, is := b.alone(arg.Parts[0])
 		if is {
 			if why != "" {
 				return nil, why
 			}
-			if v.isKnown() {
+			if v.isKnown() && len(v.text) <= mostKnown {
 				return fields(v.text), ""
 			}
 			b.add(v, false)
@@ -186,11 +189,15 @@ type builder struct {
 	w     word
 	whole bool // the shell does not cut the word, nor look for files
 	begun bool
+	parts int // of the word
 }
 
 // add appends what a variable or substitution gives.
 func (b *builder) add(v value, quoted bool) {
 	first := !b.begun
+	if len(v.text) > mostKnown {
+		v = value{text: unknown, dash: true, list: v.list}
+	}
 	if v.isKnown() {
 		if !quoted && !b.whole && strings.ContainsAny(v.text, " \t\n*?[\\") {
 			v = value{text: unknown, dash: true}
@@ -280,7 +287,7 @@ func (b *builder) literal(text string, quoted bool) string {
 			return "a backslash at the end"
 		case c == '!' && i+1 < len(text) && historic(text[i+1]):
 			return "the sign !, which some shells replace by an earlier command"
-		case !quoted && !b.whole && (c == '*' || c == '?' || c == '['):
+		case !quoted && !b.whole && (c == '*' || c == '?' || c == '[' && (b.parts > 1 || strings.Contains(text[i:], "]"))):
 			b.w.glob, b.w.many = true, true
 			b.w.dash = b.w.dash || !b.begun
 			b.w.text += string(c)
@@ -302,14 +309,14 @@ func historic(c byte) bool {
 func (b *builder) single(p *syntax.SglQuoted) string {
 	b.w.quoted, b.begun = true, true
 	if !p.Dollar {
-		if strings.HasSuffix(p.Value, `\`) && !strings.HasSuffix(p.Value, `\\`) {
+		if behind := len(p.Value) - len(strings.TrimRight(p.Value, `\`)); behind%2 == 1 {
 			return "a backslash before a quote, which shells read in two ways"
 		}
 		b.w.text += p.Value
 		return ""
 	}
-	plain := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`, `\'`, `'`, `\0`, "").Replace(p.Value)
-	if strings.Contains(strings.NewReplacer(`\n`, "", `\t`, "", `\\`, "", `\'`, "", `\0`, "").Replace(p.Value), `\`) {
+	plain := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`, `\0`, "").Replace(p.Value)
+	if strings.Contains(strings.NewReplacer(`\n`, "", `\t`, "", `\\`, "", `\0`, "").Replace(p.Value), `\`) {
 		return "a character that is written by its number, $'…'"
 	}
 	b.w.text += plain
