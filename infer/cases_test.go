@@ -430,6 +430,15 @@ var cases = map[string]string{
 		get_targets | Get targets, rules, and rollouts | safe
 		get_artifact | Get an artifact with its size and download URL | safe
 		find_owner | Find the id and type of an owner | safe`,
+	"a short sentence of another language": `
+		get_lamp | Publie la lampe. Then it rests. | dangerous
+		get_lamp | Supprime le volume. Then it rests. | dangerous
+		get_lamp | Envoie un message. Then it rests. | dangerous
+		get_lamp | Elimina uno scaffale. Then it rests. | dangerous
+		get_lamp | Verwijdert de lamp. Then it rests. | dangerous
+		get_lamp | 删除灯。 Then it rests. | dangerous
+		get_lamp | Beta feature. Gets a lamp. | safe
+		get_lamp | Lamp Pro. Gets a lamp. | safe`,
 	"other languages and scripts": `
 		supprimer_compte | | unknown
 		löschen | | unknown

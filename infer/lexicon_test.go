@@ -212,7 +212,7 @@ var rows = []struct{ tool, want, words string }{
 	{"gadget | Fetch xyz _ \u043a\u043b\u044e\u0447\u0438", "safe", `the a an of for from by in to with and or this that all your any at on is are be as it
 		its was were been have there than now something only`},
 	{"gadget | Fetch _ xyz", "unknown", `der das und oder eine einen ist von fur el los las una para por con del les des une pour avec
-		dans sur aux il gli della che nel uma com dos het een van voor met och att som`},
+		dans sur aux il gli della che nel uma com dos het een van voor met och att som la le un uno de`},
 
 	{"_ gadget", "open", `web internet online external http https url website websites webpage thirdparty`},
 	{"_ get", "closed", `memory session sessions config local`},

@@ -155,3 +155,67 @@ func rank(a annotation.Annotations) int {
 	}
 	return 2
 }
+
+// translations are sentences of dictionaries, in English and then in other languages. A Portuguese sentence is recognized
+// by a small word that English does not have: "uma", and not "a" or "as".
+var translations = [][]string{
+	{"Gets the list of entries.", "Ruft die Liste der Einträge ab.", "Récupère la liste des entrées.", "Obtiene la lista de entradas.", "Obtém a lista de entradas.",
+		"Recupera l'elenco delle voci.", "Haalt de lijst van items op.", "Получает список записей.", "获取条目列表。", "エントリの一覧を取得します。", "항목 목록을 가져옵니다."},
+	{"Searches the entries.", "Durchsucht die Einträge.", "Recherche les entrées.", "Busca las entradas.", "Pesquisa uma entrada.",
+		"Cerca le voci.", "Doorzoekt de items.", "Ищет записи.", "搜索条目。", "エントリを検索します。", "항목을 검색합니다."},
+	{"Creates an entry.", "Erstellt einen Eintrag.", "Crée une entrée.", "Crea una entrada.", "Cria uma entrada.",
+		"Crea una voce.", "Maakt een item aan.", "Создаёт запись.", "创建条目。", "エントリを作成します。", "항목을 생성합니다."},
+	{"Updates an entry.", "Aktualisiert einen Eintrag.", "Met à jour une entrée.", "Actualiza una entrada.", "Atualiza uma entrada.",
+		"Aggiorna una voce.", "Werkt een item bij.", "Обновляет запись.", "更新条目。", "エントリを更新します。", "항목을 업데이트합니다."},
+	{"Deletes an entry.", "Löscht einen Eintrag.", "Supprime une entrée.", "Elimina una entrada.", "Exclui uma entrada.",
+		"Elimina una voce.", "Verwijdert een item.", "Удаляет запись.", "删除条目。", "エントリを削除します。", "항목을 삭제합니다."},
+	{"Sends a message.", "Sendet eine Nachricht.", "Envoie un message.", "Envía un mensaje.", "Envia uma mensagem.",
+		"Invia un messaggio.", "Verstuurt een bericht.", "Отправляет сообщение.", "发送消息。", "メッセージを送信します。", "메시지를 보냅니다."},
+	{"Publishes the page.", "Veröffentlicht die Seite.", "Publie la page.", "Publica la página.", "Publica uma página.",
+		"Pubblica la pagina.", "Publiceert de pagina.", "Публикует страницу.", "发布页面。", "ページを公開します。", "페이지를 게시합니다."},
+}
+
+// beginning returns a change that puts a sentence in place of the first one.
+func beginning(sentence string) func(mcp.Tool) mcp.Tool {
+	return func(t mcp.Tool) mcp.Tool {
+		_, rest, _ := strings.Cut(t.Description, ". ")
+		t.Description = strings.TrimSpace(sentence + " " + rest)
+		return t
+	}
+}
+
+// TestTranslatingLowersNothing puts a sentence and its translations in place of the first sentence of every tool of
+// every shared server: no class by a translation is below that by the English one.
+func TestTranslatingLowersNothing(t *testing.T) {
+	t.Parallel()
+	servers := everyServer(t)
+	made := func(tools []*mcp.Tool, sentence string) []annotation.Annotations {
+		changed := make([]*mcp.Tool, len(tools))
+		for i := range tools {
+			other := beginning(sentence)(*tools[i])
+			changed[i] = &other
+		}
+		return infer.Tools(changed)
+	}
+	for _, sentences := range translations {
+		lowered, raised, of := 0, 0, 0
+		for server, tools := range servers {
+			english := made(tools, sentences[0])
+			for _, sentence := range sentences[1:] {
+				for i, a := range made(tools, sentence) {
+					of++
+					switch was, is := rank(english[i]), rank(a); {
+					case is < was:
+						if lowered++; lowered <= 20 {
+							t.Errorf("%s/%s begins with %q: it is %v (%q), and by the English sentence %v (%q)",
+								server, tools[i].Name, sentence, a.Safety(), a.Evidence[0].Rule, english[i].Safety(), english[i].Evidence[0].Rule)
+						}
+					case is > was:
+						raised++
+					}
+				}
+			}
+		}
+		t.Logf("%q: lowers %d and raises %d of %d", sentences[0], lowered, raised, of)
+	}
+}

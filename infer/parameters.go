@@ -140,7 +140,9 @@ var powers = []powerRule{
 }
 
 // yields reports whether a tool has an outcome that can go elsewhere: it reads, or a parameter chooses what it does.
-func (t *tool) yields(*parameter) bool { return t.deed.effect == reads || t.params.choose && t.open() }
+func (t *tool) yields(*parameter) bool {
+	return t.deed.effect == reads || t.said.abroad.main.effect == reads || t.params.choose && t.open()
+}
 
 // runs reports whether a tool carries out a text that a parameter holds: one that runs it, or one that only looks and
 // would have no use for it.

@@ -12,10 +12,10 @@ import (
 func TestNotUnderstood(t *testing.T) {
 	t.Parallel()
 	for description, want := range map[string]string{
-		"打碎灯":                          `inferred: "打碎灯" is not understood`,
-		"ランプを壊す。":                      `inferred: "ランプを壊す" is not understood`,
-		"Rikkoo lampun kokonaan":       `inferred: "Rikkoo" is not understood`,
-		"Verwijdert de lamp en de mat": `inferred: "Verwijdert" is not understood`,
+		"打碎灯":                      `inferred: "打碎灯" is not understood`,
+		"ランプを壊す。":                  `inferred: "ランプを壊す" is not understood`,
+		"Rikkoo lampun kokonaan":   `inferred: "Rikkoo" is not understood`,
+		"Sletter lampen og bordet": `inferred: "Sletter" is not understood`,
 	} {
 		a := infer.Tool(&mcp.Tool{Name: "get_lamp", Description: description})
 		if got := a.Evidence[0].String(); a.Safety().String() != "unknown" || got != want {
