@@ -10,6 +10,7 @@ axe_version=4.14.1
 gosec_version=v2.29.0 # it has OASIS's schema of SARIF
 ts_sdk_version=1.32.2
 npm_servers=(@modelcontextprotocol/server-postgres@0.6.2 @playwright/mcp@0.0.83 mongodb-mcp-server@3.0.4)
+sqlite_server=mcp-server-sqlite-npx@0.8.0
 
 cache=${FAIRLEAD_CI_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/fairlead-ci}
 lint=$cache/golangci-lint-$lint_version/golangci-lint
@@ -218,6 +219,14 @@ real_servers() {
 		run timeout 600 npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$all" "${npm_servers[@]}"
 	fi
 	export FAIRLEAD_NPM_SERVERS=$all/node_modules
+	if $long; then # it is compiled from source, by the headers of Debian's node
+		want node-gyp node-gyp
+		all=$cache/npm-$sqlite_server
+		if [[ ! -d $all/node_modules/.bin ]] && command -v npm >/dev/null; then
+			run env npm_config_nodedir=/usr timeout 1800 npm install --silent --no-audit --no-fund --prefix "$all" "$sqlite_server"
+		fi
+		export FAIRLEAD_SQLITE_SERVER=$all/node_modules
+	fi
 	local dir=$cache/ts-sdk-$ts_sdk_version
 	if [[ ! -f $dir/node_modules/@modelcontextprotocol/sdk/package.json ]] && command -v npm >/dev/null; then
 		run timeout 300 npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$dir" "@modelcontextprotocol/sdk@$ts_sdk_version"

@@ -75,6 +75,22 @@ func (c *parameters) languageOf(name, description string) string {
 	return cmp.Or(store, likely, name)
 }
 
+// makes reports whether a tool makes something of a database by a text of SQL, which may do anything else: create_table.
+func (t *tool) makes(p *parameter) bool {
+	if !t.deed.effect.writes() || t.params.language(p) != "sql" {
+		return false
+	}
+	for ws := range clauses(separated(t.params.named)) {
+		for k := range ws {
+			switch ws[k].base {
+			case "table", "view", "index", "schema", "row", "record", "trigger", "database":
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // separated returns a name with blanks between its words.
 func separated(name string) string { return nameMarks.Replace(name) }
 
@@ -144,13 +160,45 @@ func (c *parameters) request(root *schema.Parameter) {
 			with["query"] = member(m.Name)
 		}
 	}
-	if address == nil || method == nil || len(method.Values) == 0 && !c.overHTTP(method.Description) {
+	language := "http"
+	if address != nil && c.local(address.Description) {
+		language = "http-local"
+	}
+	switch {
+	case address == nil:
+		return
+	case method == nil:
+		c.fetch(address, language)
+		return
+	case len(method.Values) == 0 && !c.overHTTP(method.Description):
 		return
 	}
 	c.powers = slices.DeleteFunc(c.powers, func(p parameter) bool { return p.Parameter == method || p.Parameter == address })
-	p := parameter{Parameter: address, top: true, pointer: member(address.Name), spoken: "http", with: with}
+	p := parameter{Parameter: address, top: true, pointer: member(address.Name), spoken: language, with: with}
 	c.add(p, sendsRequest, commands, &cut(address.Name)[0])
 	c.powers[len(c.powers)-1].found.gives = givesPower
+}
+
+// fetch finds the address of a tool that gets whatever page it is given: fetch, fetch_html. It reads, unless the address
+// is one inside.
+func (c *parameters) fetch(address *schema.Parameter, language string) {
+	if name, _, _ := strings.Cut(separated(c.named), " "); name != "fetch" || address.Name != "url" && address.Name != "uri" {
+		return
+	}
+	p := parameter{Parameter: address, top: true, pointer: member(address.Name), spoken: language}
+	c.add(p, reachesAddress, leaves, &cut(address.Name)[0])
+}
+
+// local reports whether a tool states that it is meant for addresses inside.
+func (c *parameters) local(description string) bool {
+	inside := func(w string) string {
+		switch w {
+		case "localhost", "local", "intranet", "internal", "private", "lan":
+			return w
+		}
+		return ""
+	}
+	return wordOf(description, inside) != "" || wordOf(c.about, inside) != "" || wordOf(separated(c.named), inside) != ""
 }
 
 // methodsOnly reports whether all values that a parameter lists are methods of HTTP.

@@ -101,6 +101,10 @@ func (t *tool) condition(p *parameter, floor annotation.Safety, deed bool) annot
 	case choosesDeed:
 		c.Other = floor
 		t.choices(&c, p, floor, deed)
+	case reachesAddress:
+		if floor == annotation.Safe {
+			c.Language = p.spoken
+		}
 	case sendsRequest, executesText, mayExecuteText, asksText:
 		if deed || floor == annotation.Safe { // else the text alone does not decide
 			c.Language, c.With = t.params.language(p), p.with

@@ -43,6 +43,9 @@ const conditioned = `
 	http_request | Make an HTTP request | {"properties":{"url":{"type":"string"},"method":{"enum":["GET","POST"]},"headers":{"type":"object"},"body":{"type":"string"}}} | dangerous | by the http in url, with body, headers, method (is carried out): judged by its text, unjudged dangerous
 	api_call | Call any API endpoint | {"properties":{"path":{"type":"string"},"method":{"type":"string"}}} | dangerous | by the http in path, with method (is carried out): judged by its text, unjudged dangerous
 	fetch | Fetch a URL | {"properties":{"url":{"type":"string"},"method":{"type":"string"}}} | dangerous | by the http in url, with method (is carried out): judged by its text, unjudged dangerous
+	fetch | Fetches a URL from the internet | {"properties":{"url":{"type":"string"},"max_length":{"type":"integer"}}} | dangerous | by the http in url (is fetched): judged by its text, unjudged dangerous
+	fetch_page | Fetches a page of the local network | {"properties":{"url":{"type":"string"}}} | dangerous | by the http-local in url (is fetched): judged by its text, unjudged dangerous
+	fetch_lamp | Fetches a lamp | {"properties":{"id":{"type":"string"}}} | safe |
 	list_lamps | Lists the lamps of a file | {"properties":{"path":{"type":"string"},"method":{"type":"string","description":"quick or slow"}}} | safe |
 	execute_query | Execute an instant query against Prometheus | {"properties":{"query":{"type":"string"}}} | dangerous | by the promql in query (is carried out): judged by its text, unjudged dangerous
 	run_promql | Run PromQL | {"properties":{"promql":{"type":"string"}}} | dangerous | by the promql in promql (is carried out): judged by its text, unjudged dangerous
@@ -54,6 +57,10 @@ const conditioned = `
 	run_query | Runs a Kusto query | {"properties":{"query":{"type":"string"}}} | dangerous | by the kql in query (is carried out): judged by its text, unjudged dangerous
 	execute_jq | Executes a query | {"properties":{"query":{"type":"string"}}} | dangerous | by the jq in query (is carried out): judged by its text, unjudged dangerous
 	run_script | Runs a jq filter | {"properties":{"script":{"type":"string"}}} | dangerous | by the script in script (is carried out): judged by its text, unjudged dangerous
+	create_table | Create a new table in the SQLite database | {"properties":{"query":{"type":"string","description":"CREATE TABLE SQL statement"}}} | dangerous | dangerous if query is given (is carried out), otherwise moderate
+	create_table | Creates a table | {"properties":{"sql":{"type":"string"}}} | dangerous | dangerous if sql is given (is carried out), otherwise moderate
+	create_table | Creates a table | {"properties":{"name":{"type":"string"},"columns":{"type":"array"}}} | moderate |
+	save_query | Saves a query | {"properties":{"name":{"type":"string"},"sql":{"type":"string"}}} | moderate |
 	run_query | Runs a query | {"properties":{"query":{"type":"string"}}} | dangerous | by the query in query (is carried out): judged by its text, unjudged dangerous
 	aggregate | Run an aggregation | {"properties":{"pipeline":{"type":"array"}}} | dangerous | by the mongodb in pipeline (is carried out): judged by its text, unjudged dangerous`
 

@@ -43,6 +43,8 @@ var decided = map[string]string{
 	"a command of any kind": `
 		lamps | Lamp commands | {"properties":{"command":{"type":"string"},"parameters":{"type":"object"}}} | dangerous
 		perform_action | Perform an action on a lamp | {"properties":{"action_id":{"type":"string"}}} | dangerous`,
+	"an address that is fetched": `
+		fetch | Fetches a page | {"properties":{"url":{"type":"string"}}} | dangerous`,
 	"an address that the outcome goes to": `
 		get_lamp | Gets a lamp | {"properties":{"webhook_url":{"type":"string"}}} | dangerous`,
 	"money that is spent": `
@@ -199,6 +201,9 @@ var undecided = map[string]string{
 		get_lamp_change | Gets the state of a request to create, update, or delete a lamp | | safe`,
 	"a command of any kind": `
 		get_lamp_guide | Gets a guide | {"properties":{"command":{"type":"string"},"parameters":{"type":"object"}}} | safe`,
+	"an address that is fetched": `
+		get_page | Gets a page | {"properties":{"url":{"type":"string"}}} | safe
+		fetch_lamp | Fetches a lamp | {"properties":{"id":{"type":"string"}}} | safe`,
 	"an address that the outcome goes to": `
 		get_lamp | Gets a lamp | {"properties":{"webhook_id":{"type":"string"}}} | safe`,
 	"money that is spent": `

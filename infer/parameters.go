@@ -15,6 +15,7 @@ const (
 	choosesDeed    kind = iota + 1 // action: get, delete
 	namesDeed                      // a command in free text, beside what it takes
 	sendsRequest                   // url and method: any request is sent
+	reachesAddress                 // url: a page is fetched from wherever it is
 	executesText                   // sql, command: the text is carried out
 	asksText                       // query: or what is looked for
 	mayExecuteText                 // code: or a short word for something, such as a country's
@@ -32,7 +33,7 @@ const (
 
 // effects are the kinds as people read them.
 var effects = map[kind]string{
-	choosesDeed: "chooses the deed", sendsRequest: "is carried out", namesDeed: "names any deed", executesText: "is carried out", mayExecuteText: "is carried out", asksText: "is carried out", writesFile: "writes a file",
+	choosesDeed: "chooses the deed", sendsRequest: "is carried out", reachesAddress: "is fetched", namesDeed: "names any deed", executesText: "is carried out", mayExecuteText: "is carried out", asksText: "is carried out", writesFile: "writes a file",
 	sendsAway: "sends to an address", writesToPeople: "writes to people", spendsMoney: "spends money", takesAway: "takes away",
 	overridesGuard: "overrides a protection", doesMore: "does more", showsWrite: "shows a write", triesOnly: "only tries",
 	saysDeed: "does what its description states",
@@ -117,13 +118,14 @@ var powers = []powerRule{
 	{"a parameter that is run", sendsRequest, func(t *tool, p *parameter) bool {
 		return t.deed.effect == reads || t.deed.effect >= leaves || t.open() || t.name.runs()
 	}},
-	{"a parameter that is run", executesText, (*tool).runs},
+	{"an address that is fetched", reachesAddress, func(t *tool, p *parameter) bool { return t.deed.effect == reads }},
+	{"a parameter that is run", executesText, func(t *tool, p *parameter) bool { return t.runs(p) || t.makes(p) }},
 	{"a parameter that is run", mayExecuteText, func(t *tool, p *parameter) bool {
 		return t.runsWhatItIsGiven() && (p.Description == "" || t.deed.effect == commands || speaksOfCode(p.Description))
 	}},
 	{"a parameter that is run", asksText, func(t *tool, p *parameter) bool {
 		about := t.name.looks() && (t.name.obj.any.has(code) || t.name.verb.means(supposes)) // explains or checks a query
-		return t.deed.effect == commands || !about && t.params.language(p) != p.found.word && (t.params.language(p) == "graphql" || runs(p.Description))
+		return t.deed.effect == commands || t.makes(p) || !about && t.params.language(p) != p.found.word && (t.params.language(p) == "graphql" || runs(p.Description))
 	}},
 	{"a switch", takesAway, func(*tool, *parameter) bool { return true }},
 	{"a parameter says what happens", saysDeed, func(t *tool, p *parameter) bool {

@@ -121,6 +121,59 @@ func TestQueriesOfPostgreSQL(t *testing.T) {
 	}, installed(t, "node"), server, "postgres://postgres@localhost/postgres?host="+db.Dir)
 }
 
+// A SQLite server with a tool for reads, one for writes and one for CREATE TABLE, each of which gets a text. It is built
+// from source, so it is installed for the nightly run alone.
+func TestQueriesOfSQLite(t *testing.T) {
+	t.Parallel()
+	server := filepath.Join(os.Getenv("FAIRLEAD_SQLITE_SERVER"), ".bin", "mcp-server-sqlite-npx")
+	if _, err := os.Stat(server); err != nil || os.Getenv("FAIRLEAD_SQLITE_SERVER") == "" {
+		fmt.Fprintf(os.Stderr, "SKIPPED, NOT TESTED: %s: FAIRLEAD_SQLITE_SERVER names no node_modules with mcp-server-sqlite-npx\n", t.Name())
+		t.Skip("SKIPPED: FAIRLEAD_SQLITE_SERVER names no node_modules with mcp-server-sqlite-npx; .ci/nightly installs it")
+	}
+	node, file := installed(t, "node"), filepath.Join(t.TempDir(), "shop.db")
+	// The tables are made by the server itself, without the proxy.
+	direct := start(t, ledger(filepath.Join(t.TempDir(), "ledger")), node, server, file)
+	for tool, text := range map[string]string{"create_table": "CREATE TABLE customers (id integer primary key, name text)"} {
+		if _, failed, text := direct.made(judged{tool, arguments{"query": text}, false, ""}); failed {
+			t.Fatal(text)
+		}
+	}
+	if _, failed, text := direct.made(judged{"write_query", arguments{"query": "INSERT INTO customers VALUES (1, 'name 1'), (2, 'name 2'), (3, 'name 3')"}, false, ""}); failed {
+		t.Fatal(text)
+	}
+	direct.close()
+	read := func(text, answer string) judged { return judged{"read_query", arguments{"query": text}, true, answer} }
+	no := func(tool, text string) judged { return judged{tool, arguments{"query": text}, false, ""} }
+	calls := []judged{
+		{"list_tables", arguments{}, true, "customers"},
+		{"describe_table", arguments{"table_name": "customers"}, true, "name"},
+		read("SELECT count(*) AS n FROM customers", "3"),
+		read("SELECT name FROM customers WHERE id = 2 -- the second", "name 2"),
+		read("SELECT [name] FROM [customers] ORDER BY id LIMIT 1;", "name 1"),
+		read("select upper(name) as u from customers order by 1 desc limit 1", "NAME 3"),
+		read("SELECT name FROM sqlite_master WHERE type = 'table'", "customers"),
+		read("SELECT name FROM pragma_table_info('customers')", "id"),
+		read("SELECT group_concat(name, ', ') FROM (SELECT name FROM customers ORDER BY id)", "name 1, name 2"),
+		read("SELECT row_number() OVER (ORDER BY id) AS r, strftime('%Y', '2024-01-01') AS y FROM customers", "2024"),
+		no("read_query", "SELECT 1; DROP TABLE customers"),
+		no("read_query", "DELETE FROM customers"),
+		no("read_query", "WITH x AS (SELECT 1) DELETE FROM customers"),
+		no("read_query", "SELECT load_extension('x')"),
+		no("read_query", "PRAGMA writable_schema = 1"),
+		no("read_query", "ATTACH DATABASE '/tmp/x' AS x"),
+		no("write_query", "DELETE FROM customers"),
+		no("write_query", "UPDATE customers SET name = 'x'"),
+		no("write_query", "DROP TABLE customers"),
+		no("create_table", "DROP TABLE customers"),
+	}
+	sessions(t, calls, func(t *testing.T, c *client) {
+		t.Helper()
+		if _, _, text := c.made(read("SELECT count(*) AS still FROM customers", "")); !strings.Contains(text, `\"still\": 3`) {
+			t.Errorf("the table is not whole: %s", text)
+		}
+	}, node, server, file)
+}
+
 // Playwright's server writes what it reads to a file that the call names.
 func TestFilesOfPlaywright(t *testing.T) {
 	t.Parallel()
