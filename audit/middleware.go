@@ -19,12 +19,13 @@ import (
 // another goroutine, is not written yet: the mutex and over decide. It is the context that carries itself
 // and the state of the call, so that both cost one allocation.
 type passage struct {
-	callstate.Root
+	callstate.State
 
-	trail *Trail
-	n     int64
-	began time.Time
-	kept  uncancelled // part of it, to save an allocation
+	trail   *Trail
+	outside callstate.Passage
+	n       int64
+	began   time.Time
+	kept    uncancelled // part of it, to save an allocation
 
 	mu     sync.Mutex
 	level  level
@@ -45,16 +46,23 @@ func (*uncancelled) Done() <-chan struct{}       { return nil }
 func (*uncancelled) Err() error                  { return nil }
 
 func (t *Trail) begin(ctx context.Context) *passage {
-	p := &passage{trail: t, n: t.calls.Add(1), began: time.Now()}
-	p.Pass(ctx, "record", p)
+	p := &passage{trail: t, outside: callstate.PassageOf(ctx), n: t.calls.Add(1), began: time.Now()}
+	p.State = callstate.Pass(ctx, p)
 	p.kept.Context = ctx //nolint:fatcontext // the one that it was begun in
 	return p
 }
 
 func (t *Trail) passageOf(ctx context.Context) *passage {
-	p, _ := callstate.Kept(ctx, func(p *passage) bool { return p.trail == t })
-	return p
+	for outer := callstate.PassageOf(ctx); outer != nil; outer = outer.Outside() {
+		if p, ok := outer.(*passage); ok && p.trail == t {
+			return p
+		}
+	}
+	return nil
 }
+
+// Outside returns the passage outside of this one.
+func (p *passage) Outside() callstate.Passage { return p.outside }
 
 func (p *passage) record(kind Kind, call *middleware.Call, tool *middleware.Tool) Record {
 	r := Record{

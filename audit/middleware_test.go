@@ -223,8 +223,8 @@ func TestCallsAtTheSameTimeHaveTheirOwnRecords(t *testing.T) {
 
 var discard = audit.SinkFunc(func(context.Context, audit.Record) error { return nil })
 
-// Up to the level of names, one allocation and two for each record, which is written on a
-// goroutine of its own.
+// Up to the level of names, one allocation for the state of the call, one for its passage and two for each record, which
+// is written on a goroutine of its own.
 func TestAuditCosts(t *testing.T) {
 	if raced {
 		t.Skip("the race detector allocates")
@@ -235,8 +235,8 @@ func TestAuditCosts(t *testing.T) {
 		most float64
 	}{
 		{"counted", with(annotation.ReadOnly(), annotation.Public, annotation.No), 2},
-		{"a read by name", annotation.ReadOnly(), 3},
-		{"a write by name", annotation.Write(), 5},
+		{"a read by name", annotation.ReadOnly(), 4},
+		{"a write by name", annotation.Write(), 6},
 		{"in full", with(annotation.ReadOnly(), annotation.Restricted, annotation.No), 1000},
 	} {
 		trail := audit.New(discard, audit.Options{})

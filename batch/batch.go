@@ -102,7 +102,7 @@ func run(ctx context.Context, caller middleware.ToolCaller, k *turn.Ticket, out 
 			out.Err = middleware.OutcomeUnknown(out.Call, errEnded)
 		}
 	}()
-	out.Result, out.Err = fault.Call(callstate.Keep(ctx, k), caller, out.Call)
+	out.Result, out.Err = fault.Call(callstate.WithTicket(ctx, k), caller, out.Call)
 }
 
 // Why a call of a batch was not made.

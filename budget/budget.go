@@ -62,13 +62,12 @@ func New(o Options) middleware.Middleware {
 	}
 	o.Idle, o.Repeats, o.Pause = cmp.Or(o.Idle, time.Hour), cmp.Or(o.Repeats, 4), cmp.Or(o.Pause, 30*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	b := budget{Options: o, timed: o.Session.Time > 0}
+	b := budget{Options: o}
 	for class, l := range o.Classes {
 		if class > annotation.Safe {
 			panic(fmt.Sprintf("budget: Options.Classes has a limit for class %d, and there is none of that number", class))
 		}
 		b.classes[class] = l
-		b.timed = b.timed || l.Time > 0
 	}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		mine := b
@@ -85,7 +84,6 @@ type budget struct {
 
 	next    middleware.ToolCaller
 	classes [annotation.Safe + 1]Limit
-	timed   bool // there is a limit on time
 }
 
 func (b *budget) Describe() middleware.Description {
@@ -96,23 +94,20 @@ func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if ctx.Err() != nil {
 		return nil, fault.GivenUp(ctx)
 	}
+	ctx, state := callstate.Ensure(ctx)
 	began := b.Ledger.now()
-	ctx, taken, stopped := b.take(ctx, began, &call)
+	taken, stopped := b.take(state, began, &call)
 	if stopped != nil {
-		callstate.Of(ctx).Decide("budget", "stopped", string(stopped.Reason))
+		state.Decide("budget", "stopped", string(stopped.Reason))
 		b.Logger.LogAttrs(ctx, slog.LevelWarn, "budget: stopped", slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
 			slog.String("reason", string(stopped.Reason)), slog.Duration("after", stopped.After))
 		return nil, stopped
 	}
-	var said *callstate.State
-	if b.timed {
-		ctx, said = new(callstate.Root).Join(ctx, "budget")
-	}
-	waited := said.Waited()
+	waited := state.Waited()
 	var end ending
 	defer func() { // a panic on its way out is an end too
 		end.at = b.Ledger.now()
-		end.took = max(0, end.at-began-(said.Waited()-waited))
+		end.took = max(0, end.at-began-(state.Waited()-waited))
 		b.settle(taken, end)
 	}()
 	res, err := b.next.CallTool(ctx, call)
@@ -137,11 +132,9 @@ type ending struct {
 }
 
 // take takes a call and its cost from the session before the call is made, so that calls in flight at the same time do
-// not spend the same rest. It returns why the call is stopped instead, if a limit or a loop stops it. The context has
-// what was computed from the arguments.
-func (b *budget) take(ctx context.Context, now time.Duration, call *middleware.Call) (context.Context, taking, *StoppedError) {
-	arguments := callstate.SpellingOf(call.Arguments)
-	this := entry{tool: call.Tool, written: arguments.Hash(), at: now}
+// not spend the same rest. It returns why the call is stopped instead, if a limit or a loop stops it.
+func (b *budget) take(state *callstate.State, now time.Duration, call *middleware.Call) (taking, *StoppedError) {
+	this := entry{tool: call.Tool, written: callstate.Hash(call.Arguments), at: now}
 	class := min(call.Tool.Safety(), annotation.Safe)
 	cost := costOf(call.Tool)
 	s := b.Ledger.enter(call.Scope, now, b.Idle)
@@ -154,18 +147,18 @@ func (b *budget) take(ctx context.Context, now time.Duration, call *middleware.C
 		}
 	}
 	if stopped == nil {
-		ctx, this.call = s.calls.identity(ctx, b.Ledger.seed, this, call, arguments)
+		this.call = s.calls.identity(state, b.Ledger.seed, this, call)
 		stopped = s.calls.loop(&b.Options, this.call, now)
 	}
 	if stopped != nil {
 		stopped.Tool = call.Tool
-		return ctx, taking{}, stopped
+		return taking{}, stopped
 	}
 	s.flying++
 	s.last = now
 	s.all.add(1, cost, 0)
 	s.classes[class].add(1, cost, 0)
-	return ctx, taking{session: s, class: class, cost: cost, place: s.calls.begin(b.Repeats, this)}, nil
+	return taking{session: s, class: class, cost: cost, place: s.calls.begin(b.Repeats, this)}, nil
 }
 
 // settle adds the time of a call that has come back, and returns what a call took that was not carried out.

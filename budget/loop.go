@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"context"
 	"encoding/json"
 	"hash/maphash"
 	"math"
@@ -100,22 +99,22 @@ func (h *history) run(period int, answers bool) int {
 	}
 }
 
-// identity is a digest of the call, however its arguments are written. The context has what was computed from them.
-func (h *history) identity(ctx context.Context, seed maphash.Seed, this entry, call *middleware.Call, arguments callstate.Spelling) (context.Context, uint64) {
+// identity is a digest of the call, however its arguments are written.
+func (h *history) identity(state *callstate.State, seed maphash.Seed, this entry, call *middleware.Call) uint64 {
 	for i := len(h.last) - 1; i >= 0; i-- {
 		if e := &h.last[i]; e.tool == this.tool && e.written == this.written {
-			return ctx, e.call
+			return e.call
 		}
 	}
 	hash := this.written // of arguments that are no JSON object
 	var names [2]string
 	if call.Tool != nil {
 		names = [2]string{call.Tool.Server, call.Tool.Name()}
-		if inner, form, err := callstate.FormHash(ctx, call, arguments); err == nil {
-			ctx, hash = inner, form
+		if form, err := callstate.FormHash(state, call); err == nil {
+			hash = form
 		}
 	}
-	return ctx, maphash.Comparable(seed, names) ^ hash
+	return maphash.Comparable(seed, names) ^ hash
 }
 
 func text(h *maphash.Hash, s string) { // with its length, so that no two lists of texts are the same

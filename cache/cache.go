@@ -137,6 +137,7 @@ func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if call.Tool == nil {
 		return c.next.CallTool(ctx, call)
 	}
+	ctx, _ = callstate.Ensure(ctx)
 	class := call.Tool.Safety()
 	ttl, why := c.lifetime(call.Tool, class)
 	if why == "" {
@@ -196,7 +197,7 @@ func (c *cacher) cached(ctx context.Context, call *middleware.Call, now time.Dur
 		res, from = at.question.result(now, c.Store.servers.Now())
 		id = at.question.id
 	} else {
-		identity, err := callstate.IdentityOf(ctx, call)
+		identity, err := callstate.IdentityOf(callstate.Of(ctx), call)
 		if err != nil {
 			return id, nil, err
 		}

@@ -8,12 +8,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// admitted is the session for which a call was admitted; another that takes its id does not get the call.
-type admitted struct {
-	server string
-	by     *lister
-}
-
 // Admit is a middleware that refuses early what the catalog or the view would refuse, and replaces a copy of a tool
 // that is less strict than the accepted one. chain.Standard has it; in a chain of another order, add it by hand.
 func (v *caller) Admit(next middleware.ToolCaller) middleware.ToolCaller {
@@ -39,7 +33,7 @@ func (a *admitter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Cal
 			call.Tool = tool
 		}
 		if call.Tool.Safety().MustConfirm() || tool.Safety().MustConfirm() {
-			ctx = callstate.Keep(ctx, admitted{tool.Server, now.sources[tool.Server].lister})
+			ctx = callstate.WithAdmitted(ctx, callstate.Admitted{Server: tool.Server, Session: now.sources[tool.Server].lister.id()})
 		}
 	}
 	if a.caller.view { // also where a route leads past the view

@@ -49,7 +49,8 @@ func (v *caller) lookupFor(executor middleware.ToolCaller) guard.Lookup {
 			return guard.Target{}, err
 		}
 		from := now.sources[tool.Server]
-		if was, ok := callstate.Own[admitted](ctx); ok && was.server == tool.Server && was.by != from.lister {
+		// Another session that takes the id of the server does not get what was admitted for this one.
+		if was := callstate.AdmittedTo(ctx); was.Server == tool.Server && was.Session != from.lister.id() {
 			return guard.Target{}, &ChangedError{Tool: tool}
 		}
 		target := from.target

@@ -19,6 +19,7 @@ import (
 //
 // The catalogue's mutex guards all but the first three fields and the changes.
 type lister struct {
+	number  uint64 // of this session, see [callstate.Admitted]
 	session Session
 	reader  *listing.Reader
 	refresh func(context.Context) error // lists it by itself
@@ -34,9 +35,20 @@ type lister struct {
 	stopped      bool
 }
 
+// sessions is how many sessions there were in this process.
+var sessions atomic.Uint64
+
+// id returns the number of a session, 0 for tools that have none.
+func (n *lister) id() uint64 {
+	if n == nil {
+		return 0
+	}
+	return n.number
+}
+
 // newLister returns the lister of a session, busy so that no change is missed until it has listed.
 func (c *Catalog) newLister(id string, s Session, refresh func(context.Context) error) *lister {
-	n := &lister{session: s, reader: listing.NewReader(id, s, c.limits, c.log), refresh: refresh, busy: true}
+	n := &lister{number: sessions.Add(1), session: s, reader: listing.NewReader(id, s, c.limits, c.log), refresh: refresh, busy: true}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.listers = append(slices.DeleteFunc(c.listers, func(known weak.Pointer[lister]) bool {

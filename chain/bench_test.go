@@ -99,8 +99,8 @@ func TestAllocsOfTheChain(t *testing.T) {
 		tool   *middleware.Tool
 		want   float64
 	}{
-		{"six layers around a no-op", plain, tool(t, "update_note", annotation.Update()), 0},
-		{"a hit of 200 bytes of arguments", plain, tool(t, "list_notes", annotation.ReadOnly()), 1},
+		{"six layers around a no-op", plain, tool(t, "update_note", annotation.Update()), 1},
+		{"a hit of 200 bytes of arguments", plain, tool(t, "list_notes", annotation.ReadOnly()), 2},
 		{"a record that the host's own middleware may ask for", asked, tool(t, "update_note", annotation.Update()), 1},
 	} {
 		call := middleware.Call{Tool: c.tool, Arguments: arguments200}

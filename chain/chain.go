@@ -32,30 +32,29 @@ func (c Chain) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	return assemble(c.links, executor, entry{guards: guarded(executor)})
 }
 
-// assemble puts the middlewares in front of an executor, and the entry outside of them if it is needed.
+// assemble puts the middlewares in front of an executor, and the entry outside of them.
 func assemble(links []middleware.Middleware, executor middleware.ToolCaller, e entry) middleware.ToolCaller {
 	if r, ok := executor.(*reader); ok { // the chain is read and not used
 		return r.read(links)
 	}
 	e.first = executor
-	asks, tells := e.judge != nil, false
+	if _, ok := executor.(middleware.Describer); !ok { // it is no guard, which ends the call itself, and no other part of a chain
+		e.first = exit{executor}
+	}
 	for _, link := range slices.Backward(links) {
 		e.first = link(e.first)
-		// A middleware without a kind, and telemetry, may call RecordOf; the others have something to record.
-		d, ok := e.first.(middleware.Describer)
-		if !ok || d.Describe().Kind == "" || d.Describe().Kind == "telemetry" {
-			asks = true
-		} else {
-			tells = true
-		}
-	}
-	if !asks || !tells {
-		return e.first
 	}
 	return &e
 }
 
-// An entry begins the state of a call that enters a chain, for RecordOf.
+// An exit ends the state of a call before an executor without a guard: what the executor calls is another call.
+type exit struct{ executor middleware.ToolCaller }
+
+func (x exit) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return x.executor.CallTool(callstate.Leave(ctx), call)
+}
+
+// An entry begins the state of a call that enters a chain.
 type entry struct {
 	first  middleware.ToolCaller
 	kind   string

@@ -57,7 +57,7 @@ type Source = middleware.Source
 // It is false outside of a chain, and for what an executor does.
 func RecordOf(ctx context.Context) (Record, bool) {
 	state := callstate.Of(ctx)
-	if !state.HasRecord() {
+	if state == nil {
 		return Record{}, false
 	}
 	r := state.Record()

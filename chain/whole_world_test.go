@@ -144,7 +144,7 @@ type overheard struct {
 
 func (n *overheard) link(next middleware.ToolCaller) middleware.ToolCaller {
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		ctx, said := new(callstate.Root).Join(ctx, "telemetry")
+		ctx, said := callstate.Ensure(ctx)
 		defer func() {
 			n.mu.Lock()
 			defer n.mu.Unlock()

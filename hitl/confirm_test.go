@@ -174,7 +174,7 @@ func TestTurnThatIsGivenUpIsForgotten(t *testing.T) {
 		c := hitl.New(together{}, hitl.Options{})(guarded(new(executor)))
 		given := func() weak.Pointer[turn.Turn] {
 			tickets := turn.New(2, "s", "s") // the other is on its way for as long as it takes
-			ctx, cancel := context.WithTimeout(callstate.Keep(context.Background(), tickets[0]), time.Millisecond)
+			ctx, cancel := context.WithTimeout(callstate.WithTicket(context.Background(), tickets[0]), time.Millisecond)
 			defer cancel()
 			if _, err := c.CallTool(ctx, deletes(t)); err == nil {
 				t.Error("the call went through")

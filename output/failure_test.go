@@ -218,7 +218,7 @@ func TestClassIsTheOneFurtherIn(t *testing.T) {
 			return next.CallTool(ctx, call)
 		})
 	}
-	got := said(show(t, output.Options{}, unclassed, classed(failing(errInside))))
+	got := said(ask(t, chain.New(output.New(output.Options{}), classed).Then(failing(errInside)), middleware.Call{ID: "1", Tool: unclassed}))
 	if want := "crm__list failed. "; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want %q…", got, want)
 	}

@@ -101,7 +101,7 @@ func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, scope string,
 		if inLine {
 			l.leave(ctx, w)
 		}
-		if said := callstate.Of(ctx); waited && said.HasRecord() {
+		if said := callstate.Of(ctx); waited && said != nil {
 			said.Decide("ratelimit", "waited", time.Since(arrived).String())
 		}
 	}()

@@ -147,7 +147,7 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 			r.budget.give(serverOf(&call), cost) // nothing was sent for it
 			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, ended)
 		}
-		if said := callstate.Of(ctx); said.HasRecord() {
+		if said := callstate.Of(ctx); said != nil {
 			said.Decide("retry", "again", err.Error())
 		}
 		var res *mcp.CallToolResult

@@ -19,21 +19,32 @@ type answer struct {
 	static  *middleware.Tool // without the answer
 	found   annotation.Annotations
 	over    Over
+	outer   *answer // the answer before, to this call or an enclosing one; nil for none
 }
 
 // WithAnswer returns a context that carries which class the call has with exactly its arguments, from a source
 // that may lower it: the host's own rules, and a server that the host trusts. The call's tool is the static
 // one, changed by over. Further in, an answer to the same call can only be raised: it is laid over the first.
 func WithAnswer(ctx context.Context, call *middleware.Call, static *middleware.Tool, over Over) context.Context {
-	a := &answer{binding: Bind(Of(ctx), call), static: static, found: call.Tool.Annotations, over: over}
-	if have := answerTo(ctx, call); have != nil {
+	s := derive(ctx)
+	a := &answer{binding: Bind(Of(ctx), call), static: static, found: call.Tool.Annotations, over: over, outer: s.answer}
+	if have := s.answer.to(a.binding); have != nil {
 		if have.found.Safety() < a.found.Safety() {
 			return ctx
 		}
 		a.static = have.static
 		a.over = func(accepted annotation.Annotations) annotation.Annotations { return over(have.over(accepted)) }
 	}
-	return Keep(ctx, a)
+	s.answer = a
+	return &s
+}
+
+// to returns the innermost answer to the call with that binding, nil for none.
+func (a *answer) to(call Binding) *answer {
+	for a != nil && a.binding != call {
+		a = a.outer
+	}
+	return a
 }
 
 // Answer gives a call the class that it has with exactly its arguments, and returns a context that carries it.
@@ -48,11 +59,10 @@ func Answer(ctx context.Context, call *middleware.Call, over Over) context.Conte
 
 // Static returns a tool as it was before an answer about one call changed it, or the tool itself.
 func Static(ctx context.Context, tool *middleware.Tool) *middleware.Tool {
-	a, ok := find(nearest(ctx), func(a *answer) bool {
-		return a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.static.Digest == tool.Digest
-	})
-	if ok {
-		return a.static
+	for a := nearest(ctx).within().answer; a != nil; a = a.outer {
+		if a.static.Server == tool.Server && a.static.Name() == tool.Name() && a.static.Digest == tool.Digest {
+			return a.static
+		}
 	}
 	return tool
 }
@@ -67,35 +77,28 @@ func Answered(ctx context.Context, call *middleware.Call) (annotation.Annotation
 
 // answerTo returns the answer to exactly this call, nil without one. Without any answer it computes no binding.
 func answerTo(ctx context.Context, call *middleware.Call) *answer {
-	s := nearest(ctx)
-	if _, ok := find[*answer](s, nil); !ok {
-		return nil
+	if a := nearest(ctx).within().answer; a != nil {
+		return a.to(Bind(Of(ctx), call))
 	}
-	want := Bind(Of(ctx), call)
-	a, _ := find(s, func(a *answer) bool { return a.binding == want })
-	return a
+	return nil
 }
 
 // Judged returns the accepted tool as preflight's answer changes it for these arguments. An answer to a call
 // that was changed after it counts only if it raises: what was found to be dangerous does not become safe by
 // other bytes, another scope, server or definition. A call that must be recorded stays so.
 func Judged(ctx context.Context, call *middleware.Call, accepted *middleware.Tool) *middleware.Tool {
-	s := nearest(ctx)
-	if _, ok := find[*answer](s, nil); !ok { // as for most calls, which need no copy of the tool
+	answers := nearest(ctx).within().answer
+	if answers == nil { // as for most calls, which need no copy of the tool
 		return accepted
 	}
-	return judged(ctx, s, call, accepted)
-}
-
-func judged(ctx context.Context, s *State, call *middleware.Call, accepted *middleware.Tool) *middleware.Tool {
 	its := *call
 	its.Tool = accepted
 	tool := *accepted
-	if exactly := answerTo(ctx, &its); exactly != nil {
+	if exactly := answers.to(Bind(Of(ctx), &its)); exactly != nil {
 		tool.Annotations = exactly.over(accepted.Annotations)
 	} else {
-		for ; s != nil; s = s.outer {
-			if a, ok := s.added.(*answer); ok && a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {
+		for a := answers; a != nil; a = a.outer {
+			if a.static.Name() == tool.Name() && a.found.Safety() < tool.Safety() {
 				tool.Annotations = annotation.Raise(tool.Annotations, a.found)
 			}
 		}

@@ -18,10 +18,10 @@ import (
 // length, so that no two lists of parts give the same text.
 type Binding [sha256.Size]byte
 
-// Bind returns the binding of a call. If the record of the call is read, the binding is computed once, and again
-// only after a change of the call.
+// Bind returns the binding of a call. It is computed once, and again only after a change of the call; without a state,
+// each time.
 func Bind(s *State, call *middleware.Call) Binding {
-	if !s.HasRecord() {
+	if !s.live() {
 		return bind(call)
 	}
 	s.call.mu.Lock()
@@ -123,11 +123,13 @@ func (e *extraError) Permanent() bool { return true }
 
 // WithMark returns a context that carries audit's mark: exactly this call is recorded, before it is made.
 func WithMark(ctx context.Context, call *middleware.Call) context.Context {
-	return Keep(ctx, Bind(Of(ctx), call))
+	s, mark := derive(ctx), Bind(Of(ctx), call)
+	s.mark = &mark
+	return &s
 }
 
 // Marked reports whether exactly this call is recorded.
 func Marked(ctx context.Context, call *middleware.Call) bool {
-	recorded, ok := find[Binding](nearest(ctx), nil)
-	return ok && recorded == Bind(Of(ctx), call)
+	mark := nearest(ctx).within().mark
+	return mark != nil && *mark == Bind(Of(ctx), call)
 }

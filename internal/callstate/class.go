@@ -9,33 +9,47 @@ import (
 // WithClass returns a context that carries the class which inference gave to a tool without a catalog. It holds for
 // exactly this definition. Further in, the class of a tool can only be raised.
 func WithClass(ctx context.Context, tool *middleware.Tool) context.Context {
-	have, ok := find[*middleware.Tool](nearest(ctx), nil)
-	if ok && have.Server == tool.Server && have.Name() == tool.Name() && have.Safety() < tool.Safety() {
+	s := derive(ctx)
+	if have := s.class; have != nil && have.Server == tool.Server && have.Name() == tool.Name() && have.Safety() < tool.Safety() {
 		return ctx
 	}
-	return Keep(ctx, tool)
+	s.class = tool
+	return &s
 }
 
 // Classified returns the tool that inference classified, if it is the one that the call
 // names: the same definition of the same server.
 func Classified(ctx context.Context, named *middleware.Tool) (*middleware.Tool, bool) {
-	tool, ok := find[*middleware.Tool](nearest(ctx), nil)
-	return tool, ok && tool.Server == named.Server && tool.Definition == named.Definition && tool.Digest == named.Digest
+	tool := nearest(ctx).within().class
+	return tool, tool != nil && tool.Server == named.Server && tool.Definition == named.Definition && tool.Digest == named.Digest
 }
 
-// A limit reports whether a caller may use a tool.
-type limit func(*middleware.Tool) bool
+// A limit reports whether a caller may use a tool. All limits of a call count.
+type limit struct {
+	sees  func(*middleware.Tool) bool
+	outer *limit
+}
 
 // WithLimit returns a context for a caller that may use only the tools that sees returns
 // true for, whichever executor of the catalog the call comes to.
 func WithLimit(ctx context.Context, sees func(*middleware.Tool) bool) context.Context {
-	return Keep(ctx, limit(sees))
+	l := &limited{State: derive(ctx)}
+	l.limit = limit{sees, l.State.limit}
+	l.State.limit = &l.limit
+	return &l.State
+}
+
+// limited is a limit and the state that carries it, in one piece.
+type limited struct {
+	State
+
+	limit limit
 }
 
 // Sees reports whether the caller may use a tool.
 func Sees(ctx context.Context, tool *middleware.Tool) bool {
-	for s := Of(ctx); s != nil && !s.over; s = s.outer {
-		if sees, ok := s.added.(limit); ok && !sees(tool) {
+	for l := Of(ctx).within().limit; l != nil; l = l.outer {
+		if !l.sees(tool) {
 			return false
 		}
 	}

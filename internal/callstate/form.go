@@ -1,8 +1,8 @@
 package callstate
 
 import (
-	"bytes"
 	"fmt"
+	"hash/maphash"
 
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -14,14 +14,15 @@ var Observe = func(string) {}
 
 // facts are what was computed from the arguments that the call had last.
 type facts struct {
-	text []byte // a private copy, so that a change of the bytes is noticed; nil before the first
+	spelling spelling // of the arguments
+	known    bool     // something was computed
 
 	form   []byte
-	err    error
+	err    error // why there is no form, and no identity
 	formed bool
-	given  bool // formRoom has been handed out
 
 	identity   Identity
+	hash       uint64 // of the form
 	identified bool
 	tool       *middleware.Tool // of the call with the identity
 	caller     string           // its scope
@@ -30,47 +31,56 @@ type facts struct {
 	bound               bool
 	server, name, scope string
 	digest              middleware.Digest
-
-	textRoom, formRoom [maxInline]byte
 }
 
-// maxInline is how long arguments may be that need no allocation of their own.
-const maxInline = 256
+// A spelling tells whether arguments are the bytes that they were, without a copy of them, for a middleware that writes
+// to what it was given. The seed of the hash is secret, so nobody can make two texts with one spelling.
+type spelling struct {
+	length int
+	hash   uint64
+}
+
+var seed = maphash.MakeSeed()
+
+func spellingOf(arguments []byte) spelling { return spelling{len(arguments), Hash(arguments)} }
+
+// Hash returns the same for the same bytes, wherever they are. It differs from process to process.
+func Hash(arguments []byte) uint64 { return maphash.Bytes(seed, arguments) }
 
 // of returns the facts of these arguments. The lock is held.
-func (c *shared) of(arguments []byte) *facts {
-	if c.facts == nil {
-		c.facts = new(facts)
-	}
-	f := c.facts
-	if f.text == nil || !bytes.Equal(f.text, arguments) {
-		f.text = append(f.textRoom[:0], arguments...)
-		f.formed, f.identified, f.bound = false, false, false
+func (c *Call) of(arguments []byte) *facts {
+	f := &c.facts
+	if now := spellingOf(arguments); !f.known || f.spelling != now {
+		*f = facts{spelling: now, known: true}
 	}
 	return f
 }
 
-// formOf returns the form of these arguments. The lock is held.
-func (c *shared) formOf(arguments []byte) (*facts, error) {
+// formOf returns the facts of these arguments with their form. The lock is held.
+func (c *Call) formOf(arguments []byte) (*facts, error) {
 	f := c.of(arguments)
-	if !f.formed {
+	if !f.formed && f.err == nil {
 		Observe("form")
-		into := f.formRoom[:0]
-		if f.given {
-			into = nil
-		}
-		f.form, f.err = canonical.AppendObject(into, arguments)
-		f.formed, f.given = true, true
+		f.form, f.err = canonical.AppendObject(c.formRoom(len(arguments)), arguments)
+		f.formed = true
 	}
 	return f, f.err
 }
 
-// Form returns the canonical form of the call's arguments, or an [*ArgumentsError] if they are not one
-// unambiguous JSON object. The form is read-only. If the record of the call is read, it is computed once.
-func Form(s *State, call *middleware.Call) ([]byte, error) {
-	var form []byte
-	var err error
-	if s.HasRecord() {
+// formRoom returns space for a form. A form that was handed out stays what it is, so the space is for the first one.
+func (c *Call) formRoom(length int) []byte {
+	if c.formed || length > len(c.form) {
+		return make([]byte, 0, length)
+	}
+	c.formed = true
+	return c.form[:0]
+}
+
+// Form returns the canonical form of the call's arguments, or an [*ArgumentsError] if they are not one unambiguous JSON
+// object. The form is read-only. It is computed once, and again only after a change of the arguments; without a state,
+// each time.
+func Form(s *State, call *middleware.Call) (form []byte, err error) {
+	if s.live() {
 		s.call.mu.Lock()
 		defer s.call.mu.Unlock()
 		var f *facts
@@ -84,6 +94,41 @@ func Form(s *State, call *middleware.Call) ([]byte, error) {
 		return nil, &ArgumentsError{call.Tool, err}
 	}
 	return form, nil
+}
+
+// FormHash returns a hash of the form of the call's arguments, which is another in every process. The state is one of a
+// call.
+func FormHash(s *State, call *middleware.Call) (uint64, error) {
+	s.call.mu.Lock()
+	defer s.call.mu.Unlock()
+	f, err := s.call.identityOf(call)
+	return f.hash, err
+}
+
+// IdentityOf returns the identity of a call that has a tool, or an [*ArgumentsError] as [Form] does. The state is one of
+// a call.
+func IdentityOf(s *State, call *middleware.Call) (Identity, error) {
+	s.call.mu.Lock()
+	defer s.call.mu.Unlock()
+	f, err := s.call.identityOf(call)
+	return f.identity, err
+}
+
+// identityOf returns the facts of a call with its identity, and with its form. The lock is held.
+func (c *Call) identityOf(call *middleware.Call) (*facts, error) {
+	f := c.of(call.Arguments)
+	switch {
+	case f.err != nil:
+	case f.identified && f.tool == call.Tool && f.caller == call.Scope:
+		return f, nil
+	default:
+		c.identify(call)
+	}
+	if f.err != nil {
+		return f, &ArgumentsError{call.Tool, f.err}
+	}
+	f.identified, f.tool, f.caller = true, call.Tool, call.Scope
+	return f, nil
 }
 
 // An ArgumentsError reports arguments that the model wrote and can correct. Err reports that the call was not sent.

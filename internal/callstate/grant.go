@@ -34,7 +34,8 @@ const (
 // grant is about to be consumed, before the call is handed over; an error of it ends the grant, and the call.
 func WithGrant(ctx context.Context, call *middleware.Call, shown annotation.Safety, lifetime time.Duration, before func(context.Context) error) (context.Context, *Grant) {
 	g := &Grant{binding: BindCall(ctx, call), expires: time.Now().Add(lifetime), mild: !shown.MustConfirm(), before: before}
-	g.State = derive(ctx, g)
+	g.State = derive(ctx)
+	g.State.grant = g
 	return &g.State, g
 }
 
@@ -43,8 +44,9 @@ func WithGrant(ctx context.Context, call *middleware.Call, shown annotation.Safe
 // before those of that chain too, whose retries may be long after this one.
 func (g *Grant) Again(ctx context.Context) (context.Context, *Grant) {
 	once := &Grant{binding: g.binding, expires: g.expires, edited: g.edited, before: g.before}
-	once.State = derive(ctx, once)
-	once.over, once.State.call = true, nil
+	once.State = derive(ctx)
+	once.State.grant = once
+	once.leave()
 	return &once.State, once
 }
 
@@ -67,14 +69,12 @@ func Covers(ctx context.Context, call *middleware.Call) bool {
 // TooMild reports whether the approval was given to a less strict class than the tool's.
 func (g *Grant) TooMild(tool *middleware.Tool) bool { return g.mild && tool.Safety().MustConfirm() }
 
-// Find returns the innermost grant for exactly this call, whatever its state, nil without one.
+// Find returns the grant for exactly this call, whatever its state, nil without one.
 func Find(ctx context.Context, call *middleware.Call) *Grant {
-	s := nearest(ctx)
-	if _, ok := find[*Grant](s, nil); !ok {
+	g := nearest(ctx).within().grant
+	if g == nil || g.binding != BindCall(ctx, call) {
 		return nil
 	}
-	want := BindCall(ctx, call)
-	g, _ := find(s, func(g *Grant) bool { return g.binding == want })
 	return g
 }
 

@@ -10,32 +10,37 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func identity(ctx context.Context, t *testing.T, call middleware.Call) callstate.Identity {
+func identity(t *testing.T, state *callstate.State, call middleware.Call) callstate.Identity {
 	t.Helper()
-	id, err := callstate.IdentityOf(ctx, &call)
+	id, err := callstate.IdentityOf(state, &call)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return id
 }
 
-// The identity is the same however the arguments are written, with a record and without, and follows every change of
-// the call, also one of the bytes of its arguments, with anything computed before.
+// The identity is the same however the arguments are written, with a form that was computed before and without, and
+// follows every change of the call, also one of the bytes of its arguments.
 func TestIdentityFollowsTheCall(t *testing.T) {
 	t.Parallel()
-	background := context.Background()
+	anew := func() *callstate.State { return callstate.Begin(context.Background()) }
 	for size, pad := range map[string]string{"short": "x", "long": strings.Repeat("x", 2000)} {
 		written := `{"path":"a", "pad":"` + pad + `", "by":1}`
-		want := identity(background, t, callOf(`{"by":1,"pad":"`+pad+`","path":"a"}`))
-		for name, outer := range map[string]context.Context{"record": callstate.Begin(background), "no record": background} {
-			call := callOf(written)
-			ctx, hash, err := callstate.FormHash(outer, &call, callstate.SpellingOf(call.Arguments))
-			if got := identity(ctx, t, call); err != nil || got != want {
-				t.Fatalf("%s, %s: got %x, %v, want %x", size, name, got, err, want)
+		want := identity(t, anew(), callOf(`{"by":1,"pad":"`+pad+`","path":"a"}`))
+		for _, formed := range []bool{false, true} {
+			call, state := callOf(written), anew()
+			if formed {
+				if _, err := callstate.Form(state, &call); err != nil {
+					t.Fatal(err)
+				}
+			}
+			hash, err := callstate.FormHash(state, &call)
+			if got := identity(t, state, call); err != nil || got != want {
+				t.Fatalf("%s, formed %t: got %x, %v, want %x", size, formed, got, err, want)
 			}
 			other := callOf(`{"by":1,"path":"a","pad":"` + pad + `"}`)
-			if _, got, err := callstate.FormHash(background, &other, callstate.SpellingOf(other.Arguments)); err != nil || got != hash {
-				t.Errorf("%s, %s: one form has the hashes %x and %x, %v", size, name, got, hash, err)
+			if got, err := callstate.FormHash(anew(), &other); err != nil || got != hash {
+				t.Errorf("%s, formed %t: one form has the hashes %x and %x, %v", size, formed, got, hash, err)
 			}
 			for what, change := range map[string]func(*middleware.Call){
 				"scope":  func(c *middleware.Call) { c.Scope = "bob" },
@@ -49,29 +54,27 @@ func TestIdentityFollowsTheCall(t *testing.T) {
 			} {
 				changed := call
 				change(&changed)
-				if got := identity(ctx, t, changed); got == want || got != identity(background, t, changed) {
-					t.Errorf("%s, %s, %s: the identity does not follow", size, name, what)
+				if got := identity(t, state, changed); got == want || got != identity(t, anew(), changed) {
+					t.Errorf("%s, formed %t, %s: the identity does not follow", size, formed, what)
 				}
 				copy(call.Arguments, written)
 			}
-			if got := identity(ctx, t, call); got != want {
-				t.Errorf("%s, %s: afterwards got %x, want %x", size, name, got, want)
+			if got := identity(t, state, call); got != want {
+				t.Errorf("%s, formed %t: afterwards got %x, want %x", size, formed, got, want)
 			}
 			bad := callOf(`{"a":1,"a":2}`)
-			if same, _, err := callstate.FormHash(outer, &bad, callstate.SpellingOf(bad.Arguments)); same != outer || !middleware.NotSent(err) {
-				t.Errorf("%s, %s: got error %v", size, name, err)
+			for range 2 { // it is remembered
+				if _, err := callstate.FormHash(state, &bad); !middleware.NotSent(err) {
+					t.Errorf("%s, formed %t: got error %v", size, formed, err)
+				}
 			}
 		}
 	}
 }
 
-func TestSpellingIsOfTheBytes(t *testing.T) {
+func TestHashIsOfTheBytes(t *testing.T) {
 	t.Parallel()
-	one, other := []byte(`{"a":1}`), []byte(`{"a":1}`)
-	if callstate.SpellingOf(one) == callstate.SpellingOf(other) || callstate.SpellingOf(one).Hash() != callstate.SpellingOf(other).Hash() {
-		t.Error("the same bytes in two places are one spelling, or have two hashes")
-	}
-	if callstate.SpellingOf(one[:0]) != callstate.SpellingOf(nil) {
-		t.Error("no arguments have two spellings")
+	if callstate.Hash([]byte(`{"a":1}`)) != callstate.Hash([]byte(`{"a":1}`)) || callstate.Hash([]byte(`{"a":1}`)) == callstate.Hash([]byte(`{"a":2}`)) {
+		t.Error("the same bytes have two hashes, or others have one")
 	}
 }

@@ -25,13 +25,14 @@ func JudgeBy(m middleware.Middleware) Judge {
 }
 
 // WithJudge returns a context that carries a judge for arguments that a person edits.
-func WithJudge(ctx context.Context, judge Judge) context.Context { return Keep(ctx, judge) }
+func WithJudge(ctx context.Context, judge Judge) context.Context {
+	s := derive(ctx)
+	s.judge = judge
+	return &s
+}
 
 // JudgeOf returns the judge that the context carries, nil without one.
-func JudgeOf(ctx context.Context) Judge {
-	judge, _ := Own[Judge](ctx)
-	return judge
-}
+func JudgeOf(ctx context.Context) Judge { return Of(ctx).within().judge }
 
 // JudgeAgain returns the call with the tool of the judge that the context carries, and as it
 // is without one. Another tool is an error.

@@ -72,17 +72,14 @@ func (s *State) Decide(stage, what, why string) {
 	s.Write(func(r *Record) { r.Decisions = append(r.Decisions, Decision{stage, what, why}) })
 }
 
-// HasRecord reports whether anything reads the record. Text for it need not be made otherwise.
-func (s *State) HasRecord() bool { return s != nil && s.call != nil }
-
-// Write changes the record by f, if anything reads it. It is small, so that a call without one costs a comparison.
+// Write changes the record by f.
 func (s *State) Write(f func(*Record)) {
-	if s.HasRecord() {
+	if s.live() {
 		s.call.write(f)
 	}
 }
 
-func (c *shared) write(f func(*Record)) {
+func (c *Call) write(f func(*Record)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f(&c.record)

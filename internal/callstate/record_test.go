@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/callstate"
 )
 
-func TestWithoutRecordNothingIsKept(t *testing.T) {
+func TestWithoutACallNothingIsKept(t *testing.T) {
 	ctx := context.Background()
 	if got := testing.AllocsPerRun(100, func() {
 		callstate.Of(ctx).Write(attempt)
@@ -18,7 +18,7 @@ func TestWithoutRecordNothingIsKept(t *testing.T) {
 		t.Errorf("%v allocations, want 0", got)
 	}
 	if r := callstate.Of(ctx).Record(); r.Attempts != 0 || r.Decisions != nil {
-		t.Errorf("without a record:  %+v", r)
+		t.Errorf("without a call: %+v", r)
 	}
 }
 
@@ -40,10 +40,10 @@ func TestRecordIsACopy(t *testing.T) {
 	}
 }
 
-func TestRecordCostsOneAllocation(t *testing.T) {
+func TestStateCostsOneAllocation(t *testing.T) {
 	outer := context.Background()
 	if got := testing.AllocsPerRun(100, func() {
-		ctx, _ := new(callstate.Root).Join(outer, "record")
+		ctx, _ := callstate.Ensure(outer)
 		callstate.Leave(ctx)
 		callstate.Of(ctx).Write(attempt)
 		callstate.Of(ctx).Decide("cache", "miss", "")

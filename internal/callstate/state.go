@@ -1,33 +1,71 @@
-// Package callstate keeps what the packages of a chain know about one call: the record
-// of what happened to it, its canonical arguments and their binding, its class, the
-// approvals for it, the mark of its audit record and its place in a batch.
+// Package callstate keeps what the packages of a chain know about one call: the record of what happened to it, its
+// canonical arguments and their binding, its class, the approval for it, the mark of its audit record and its place
+// in a batch.
 //
-// A [State] travels in the context under the one key of this package. It is a context itself and never changes
-// what an enclosing caller sees of grants, answers and classes: those hold further in only. The record and the
-// canonical arguments are shared by all states of one call.
+// A [State] travels in the context under the one key of this package, and is a context itself. The chain makes the
+// first one of each call ([Enter]), and a middleware that is used alone does so too ([Ensure]). What is known of the
+// whole call stands in a [Call], which all states of it share. What holds only further in, such as an approval, stands
+// in a named field of the state that gives it and of those derived from that one: it ends where its context ends, and
+// nothing further out sees it. A call that an executor makes inside has a state of its own, whose parent is this one.
 package callstate
 
 import (
 	"context"
-	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// A State is what is known about a call at one point on its way. The nil State holds
-// nothing and drops what it is given. All methods are safe for concurrent use.
+// A State is what is known about a call at one point on its way. The nil State holds nothing and drops what it is
+// given. All methods are safe for concurrent use.
 type State struct {
 	context.Context
 
-	call  *shared // what all states of the call share; nil if its record is not read
-	outer *State  // what this one was derived from: of the same call or an enclosing one
-	over  bool    // the call was handed to its executor
+	call   *Call  // what all states of the call share; nil for one that is made before its call
+	parent *State // of the call that this one is made within, nil for none
+	over   bool   // the call was handed to its executor
+	inward
+}
 
-	// added is the fact of this state, or nil: a *middleware.Tool (the class), *answer, Judge,
-	// *Grant, Binding (audit's mark), limit, *keptIdentity, *middleware.Call (sent through the SDK),
-	// or what another package keeps of the call. Everything else is looked up further out.
-	added any
+// inward is what holds from one point on the way of a call inwards.
+type inward struct {
+	own
+
+	class   *middleware.Tool // the tool as inference classified it: [WithClass]
+	answer  *answer          // what preflight found: [WithAnswer]
+	grant   *Grant           // the approval of the call: [WithGrant]
+	mark    *Binding         // of the call that is recorded before it is made: [WithMark]
+	sent    *middleware.Call // that is sent through the SDK: [WithSent]
+	passage Passage          // through audit: [State.Pass]
+}
+
+// own is the part of inward that does not hold for calls that the executor makes inside.
+type own struct {
+	judge    Judge    // of arguments that a person edits: [WithJudge]
+	limit    *limit   // on the tools that the caller may use: [WithLimit]
+	admitted Admitted // to a session: [WithAdmitted]
+	ticket   Ticket   // of a batch: [WithTicket]
+	recorded int      // how many passages through audit are outside of this point
+}
+
+func (o *own) empty() bool {
+	return o.judge == nil && o.limit == nil && o.admitted == (Admitted{}) && o.ticket == nil && o.recorded == 0
+}
+
+// A Call is what all states of one call have in common.
+type Call struct {
+	mu       sync.Mutex // guards what follows
+	record   Record
+	recorded int // how many passages through audit have begun
+	facts    facts
+
+	// Space for most calls.
+	decisions [4]Decision
+	form      [256]byte
+	formed    bool // form is in use
+	left      State
+	handed    atomic.Bool // left is in use
 }
 
 type key struct{}
@@ -40,14 +78,23 @@ func (s *State) Value(k any) any {
 	return s.Context.Value(k)
 }
 
-// nearest returns the innermost state of the context, of this call or an enclosing one.
+// nearest returns the innermost state of the context, of this call or an enclosing one. The nil State is one without
+// anything.
 func nearest(ctx context.Context) *State {
 	s, _ := ctx.Value(key{}).(*State)
 	return s
 }
 
-// Of returns the state of the call that ctx belongs to, nil if there is none or if the
-// call has been handed to its executor.
+// within returns what holds at a point.
+func (s *State) within() inward {
+	if s == nil {
+		return inward{}
+	}
+	return s.inward
+}
+
+// Of returns the state of the call that ctx belongs to, nil if there is none or if the call has been handed to its
+// executor.
 func Of(ctx context.Context) *State {
 	if s := nearest(ctx); s != nil && !s.over {
 		return s
@@ -55,95 +102,54 @@ func Of(ctx context.Context) *State {
 	return nil
 }
 
-// derive returns a state further in, of the same call, which adds a fact.
-func derive(ctx context.Context, added any) State {
-	s := State{Context: ctx, outer: nearest(ctx), added: added}
-	if s.outer != nil && !s.outer.over {
-		s.call = s.outer.call
+// derive returns a state further in, of the same call.
+func derive(ctx context.Context) State {
+	outer := nearest(ctx)
+	s := State{Context: ctx, inward: outer.within()}
+	switch {
+	case outer == nil:
+	case outer.over:
+		s.parent = outer
+	default:
+		s.call, s.parent = outer.call, outer.parent
 	}
 	return s
 }
 
-// find returns the innermost fact of one type that matches, of enclosing calls as well. A nil match takes any.
-func find[T any](s *State, match func(T) bool) (fact T, ok bool) {
-	for ; s != nil; s = s.outer {
-		if fact, ok := s.added.(T); ok && (match == nil || match(fact)) {
-			return fact, true
-		}
-	}
-	return fact, false
-}
-
-// shared is what all states of one call have in common. The arrays give most calls their space in the one
-// allocation that makes the state.
-type shared struct {
-	mu      sync.Mutex // guards what follows
-	record  Record
-	readers []string
-	facts   *facts // nil until the first of them is needed
-
-	// Space for most calls.
-	decisions [4]Decision
-	names     [3]string
-	left      State
-}
-
-// A Root is the first state of a call. A package that keeps something for each call
-// embeds one, which saves an allocation.
-type Root struct {
+// first is the first state of a call, and what all of them share, in one piece.
+type first struct {
 	State
 
-	own shared
+	shared Call
 }
 
-// Begin returns the first state of a call, with a record of its own.
-func Begin(ctx context.Context) *State { return new(Root).begin(ctx) }
-
-func (r *Root) begin(ctx context.Context) *State {
-	r.own.record.Decisions, r.own.readers = r.own.decisions[:0], r.own.names[:0]
-	r.State = State{Context: ctx, outer: nearest(ctx), call: &r.own}
-	return &r.State
+// Begin returns the first state of a call.
+func Begin(ctx context.Context) *State {
+	outer, f := nearest(ctx), new(first)
+	f.shared.record.Decisions = f.shared.decisions[:0]
+	f.State = State{Context: ctx, call: &f.shared, inward: outer.within()}
+	f.recorded = 0
+	if outer != nil && outer.call == nil { // it was made for this call
+		f.parent = outer.parent
+	} else {
+		f.parent = outer
+	}
+	return &f.State
 }
 
-// Ensure returns the state of the call, a new one if it has none with a record, and the
-// context that carries it.
+// Ensure returns the state of the call, a new one if it has none, and the context that carries it.
 func Ensure(ctx context.Context) (context.Context, *State) {
-	if s := Of(ctx); s.HasRecord() {
+	if s := Of(ctx); s.live() {
 		return ctx, s
 	}
 	s := Begin(ctx)
 	return s, s
 }
 
-// Join returns the state of the call for a reader of its record, and the context that
-// carries it. It makes r that state if the context has none, or if a reader of the same name has joined that one,
-// which then belongs to an enclosing call.
-func (r *Root) Join(ctx context.Context, reader string) (context.Context, *State) {
-	if s := Of(ctx); s.admit(reader) {
-		return ctx, s
-	}
-	s := r.begin(ctx)
-	s.admit(reader)
-	return s, s
-}
-
-func (s *State) admit(reader string) bool {
-	if s == nil || s.call == nil {
-		return false
-	}
-	s.call.mu.Lock()
-	defer s.call.mu.Unlock()
-	if slices.Contains(s.call.readers, reader) {
-		return false
-	}
-	s.call.readers = append(s.call.readers, reader)
-	return true
-}
-
 // Enter returns the context of a call that enters a chain, with a new state unless ctx has that of a call of
 // the same tool. Judge classifies arguments that a person edits; nil for nothing that does.
 func Enter(ctx context.Context, call *middleware.Call, judge Judge) context.Context {
-	if s := Of(ctx); s.HasRecord() && s.call.same(call.Tool) {
+	if s := Of(ctx); s.live() && s.call.same(call.Tool) {
 		if judge == nil {
 			return ctx
 		}
@@ -152,13 +158,16 @@ func Enter(ctx context.Context, call *middleware.Call, judge Judge) context.Cont
 	s := Begin(ctx)
 	s.call.record.Tool = call.Tool
 	if judge != nil {
-		s.added = judge
+		s.judge = judge
 	}
 	return s
 }
 
+// live reports whether the state belongs to a call.
+func (s *State) live() bool { return s != nil && s.call != nil }
+
 // same reports whether the record is that of a call of the tool, or of a call without a tool.
-func (c *shared) same(tool *middleware.Tool) bool {
+func (c *Call) same(tool *middleware.Tool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	have := c.record.Tool
@@ -168,73 +177,113 @@ func (c *shared) same(tool *middleware.Tool) bool {
 // Leave returns the context for the executor of the call. A call that the executor makes has a state of its own.
 func Leave(ctx context.Context) context.Context {
 	s := Of(ctx)
-	if s == nil || s.call == nil && JudgeOf(ctx) == nil {
+	if s == nil || s.call == nil && s.own.empty() {
 		return ctx
 	}
-	if s.call != nil {
-		s.call.mu.Lock()
-		defer s.call.mu.Unlock()
-		if left := &s.call.left; left.Context == nil { // it has not been made before
-			*left = State{Context: ctx, outer: s, over: true}
-			return left
-		}
-	}
-	return &State{Context: ctx, outer: s, over: true}
+	left := s.call.room()
+	*left = *s
+	left.Context = ctx
+	left.leave()
+	return left
 }
+
+// room returns the space for the state of the executor, which is a part of the call for the first one.
+func (c *Call) room() *State {
+	if c == nil || !c.handed.CompareAndSwap(false, true) {
+		return new(State)
+	}
+	return &c.left
+}
+
+// leave ends what holds for the call alone.
+func (s *State) leave() { s.over, s.own = true, own{} }
+
+// Sending returns the state of the call that is handed to its executor, nil without one. Facts about its arguments
+// are still valid.
+func Sending(ctx context.Context) *State { return nearest(ctx) }
 
 // WithSent returns a context for what sends the call through the SDK.
 func WithSent(ctx context.Context, call *middleware.Call) context.Context {
-	s := derive(ctx, call)
-	s.over, s.call = true, nil
+	s := derive(ctx)
+	s.sent = call
+	s.leave()
 	return &s
 }
 
 // Sent returns the ID and the scope of the call that an executor further out is sending, for a chain beneath a
 // session of the SDK, whose types do not carry them.
 func Sent(ctx context.Context) (id, scope string) {
-	if call, ok := find[*middleware.Call](nearest(ctx), nil); ok {
+	if call := nearest(ctx).within().sent; call != nil {
 		return call.ID, call.Scope
 	}
 	return "", ""
 }
 
-// Pass makes r the state of the call for a reader of its record, and has it carry what
-// the reader keeps of the call.
-func (r *Root) Pass(ctx context.Context, reader string, kept any) {
-	if ctx, joined := r.Join(ctx, reader); joined != &r.State {
-		r.State = derive(ctx, nil)
-	}
-	r.added = kept
+// A Ticket is the place of a call in its batch; internal/turn makes them.
+type Ticket interface {
+	// Asking records that a person is asked about the call.
+	Asking()
+	// Done records that the call has returned.
+	Done()
 }
 
-// Kept returns what a package keeps of the call, or of an enclosing one, as a value of its
-// own type that matches.
-func Kept[T any](ctx context.Context, match func(T) bool) (T, bool) {
-	return find(nearest(ctx), match)
-}
-
-// Keep returns a context that carries what a package keeps of the call, as a value of a type of its own.
-func Keep(ctx context.Context, kept any) context.Context {
-	s := derive(ctx, kept)
+// WithTicket returns a context for a call of a batch.
+func WithTicket(ctx context.Context, k Ticket) context.Context {
+	s := derive(ctx)
+	s.ticket = k
 	return &s
 }
 
-// Own returns the innermost of what a package keeps of the call, and not of an enclosing one.
-func Own[T any](ctx context.Context) (kept T, ok bool) {
-	for s := Of(ctx); s != nil && !s.over; s = s.outer {
-		if kept, ok := s.added.(T); ok {
-			return kept, true
-		}
-	}
-	return kept, false
+// TicketOf returns the ticket of the context's call, nil for a call of no batch.
+func TicketOf(ctx context.Context) Ticket { return Of(ctx).within().ticket }
+
+// Admitted is to which session of a server a call was admitted. Each session of a catalog has a number of its own.
+type Admitted struct {
+	Server  string
+	Session uint64
 }
 
-// Sending returns the state of the call that is handed to its executor, nil without one. Facts about its arguments
-// are still valid.
-func Sending(ctx context.Context) *State {
-	s := nearest(ctx)
-	if s != nil && s.over {
-		s = s.outer
-	}
-	return s
+// WithAdmitted returns a context for a call that was admitted.
+func WithAdmitted(ctx context.Context, a Admitted) context.Context {
+	s := derive(ctx)
+	s.admitted = a
+	return &s
 }
+
+// AdmittedTo returns where the context's call was admitted, the zero value for nowhere.
+func AdmittedTo(ctx context.Context) Admitted { return Of(ctx).within().admitted }
+
+// A Passage is a call on its way through an audit trail, from its first record to its last.
+type Passage interface {
+	// Outside returns the passage outside of this one, of another trail or of an enclosing call; nil for none.
+	Outside() Passage
+}
+
+// Pass begins a passage of the context's call through audit. The state that it returns belongs to the passage. A call
+// that a host makes again begins with a record of its own.
+func Pass(ctx context.Context, p Passage) State {
+	ctx, s := Ensure(ctx)
+	if !s.call.passes(s.recorded) {
+		s = Begin(ctx)
+		ctx = s
+		s.call.passes(0)
+	}
+	inner := derive(ctx)
+	inner.passage = p
+	inner.recorded++
+	return inner
+}
+
+// passes counts a passage. It is false if one has begun that is not outside of this one.
+func (c *Call) passes(outside int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.recorded != outside {
+		return false
+	}
+	c.recorded++
+	return true
+}
+
+// PassageOf returns the innermost passage of the context's call, or of an enclosing one; nil for none.
+func PassageOf(ctx context.Context) Passage { return nearest(ctx).within().passage }

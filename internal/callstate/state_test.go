@@ -37,19 +37,37 @@ func TestRecordIsOfOneCall(t *testing.T) {
 	}
 }
 
-// Two readers of one call share its record; a call inside it has its own.
-func TestReadersOfOneCallShareItsRecord(t *testing.T) {
+// A passage is one through an audit trail.
+type passage struct{ outside callstate.Passage }
+
+func (p *passage) Outside() callstate.Passage { return p.outside }
+
+// Two passages of one call, of two trails, share its record. A call that a host makes again, with the context that it
+// was given, has a record of its own, and so has one that an executor makes.
+func TestPassagesOfOneCallShareItsRecord(t *testing.T) {
 	t.Parallel()
-	ctx, telemetry := new(callstate.Root).Join(context.Background(), "telemetry")
-	ctx, record := new(callstate.Root).Join(ctx, "record")
-	if telemetry != record {
-		t.Error("the second reader has a record of its own")
+	begin := func(ctx context.Context) *callstate.State {
+		s := callstate.Pass(ctx, &passage{callstate.PassageOf(ctx)})
+		return &s
 	}
-	if _, inner := new(callstate.Root).Join(ctx, "record"); inner == record {
-		t.Error("a call inside has the record of the one around it")
+	given := context.Context(callstate.Begin(context.Background()))
+	outer := begin(given)
+	inner := begin(outer)
+	again := begin(given)
+	inside := begin(callstate.Leave(inner))
+	for _, s := range []*callstate.State{outer, inner, again, inside} {
+		s.Decide("route", "a", "")
 	}
-	if _, after := new(callstate.Root).Join(callstate.Leave(ctx), "other"); after == record {
-		t.Error("the record of a call that has ended is found")
+	for name, s := range map[string]struct {
+		state *callstate.State
+		want  int
+	}{"outer": {outer, 2}, "inner": {inner, 2}, "again": {again, 1}, "inside": {inside, 1}} {
+		if got := len(s.state.Record().Decisions); got != s.want {
+			t.Errorf("%s: the record has %d decisions, want %d", name, got, s.want)
+		}
+	}
+	if callstate.PassageOf(inner) == callstate.PassageOf(outer) || callstate.PassageOf(inner).Outside() != callstate.PassageOf(outer) {
+		t.Error("the passages are not one inside of the other")
 	}
 }
 

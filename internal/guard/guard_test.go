@@ -338,19 +338,22 @@ func TestGrantExpires(t *testing.T) {
 	})
 }
 
-func TestGrantOfAnEnclosingCallIsFound(t *testing.T) {
+// A call has one approval, the one that was given last.
+func TestInnermostGrantCounts(t *testing.T) {
 	t.Parallel()
 	left, right := deletes(t), deletes(t)
 	right.Arguments = json.RawMessage(`{"path":"b.txt"}`)
 	ctx, _ := give(t.Context(), left)
 	ctx, _ = give(ctx, right)
-	for _, its := range []middleware.Call{left, right} {
-		e := new(executor)
-		if _, err := guard.New(e, as(its.Tool)).CallTool(ctx, its); err != nil {
-			t.Errorf("%s: %v", its.Arguments, err)
-		}
-		e.want(t, 1)
+	e := new(executor)
+	if _, err := guard.New(e, as(left.Tool)).CallTool(ctx, left); !errors.Is(err, guard.ErrRefused) {
+		t.Errorf("the call outside: got error %v", err)
 	}
+	e.want(t, 0)
+	if _, err := guard.New(e, as(right.Tool)).CallTool(ctx, right); err != nil {
+		t.Errorf("the call inside: %v", err)
+	}
+	e.want(t, 1)
 }
 
 // Each of our executors has a guard; two in a row need one approval, which a middleware between

@@ -58,7 +58,7 @@ func New(parallel int, servers ...string) []*Ticket {
 
 // Of returns the ticket of the context's call, nil for none.
 func Of(ctx context.Context) *Ticket {
-	k, _ := callstate.Own[*Ticket](ctx)
+	k, _ := callstate.TicketOf(ctx).(*Ticket)
 	return k
 }
 

@@ -52,7 +52,7 @@ func TestNoCallWaitsAtAGateForEver(t *testing.T) {
 		call := middleware.Call{Tool: &middleware.Tool{Server: "a", Annotations: annotation.Write()}}
 		pass := func(k *turn.Ticket) time.Duration {
 			began := time.Now()
-			if _, err := gate.CallTool(callstate.Keep(context.WithoutCancel(t.Context()), k), call); err != nil {
+			if _, err := gate.CallTool(callstate.WithTicket(context.WithoutCancel(t.Context()), k), call); err != nil {
 				t.Error(err)
 			}
 			return time.Since(began)
