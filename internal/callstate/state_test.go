@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 )
@@ -83,5 +85,91 @@ func TestRecordEndsForEachAttempt(t *testing.T) {
 	}
 	if callstate.Of(first) != nil || callstate.Of(second) != nil {
 		t.Error("an attempt has the record of its call")
+	}
+}
+
+type ticket struct{}
+
+func (ticket) Asking() {}
+func (ticket) Done()   {}
+
+// What is given to a call holds further in, for exactly this call. Nothing further out sees it, and neither does a second
+// call with the context that was there before. A call that the executor makes inside has what covers the same call, and
+// of the rest nothing.
+func TestFieldsHoldInward(t *testing.T) {
+	t.Parallel()
+	judge := func(context.Context, middleware.Call) (*middleware.Tool, error) { return nil, nil }
+	for name, field := range map[string]struct {
+		give   func(context.Context, *middleware.Call) context.Context
+		has    func(context.Context, *middleware.Call) bool
+		covers bool // a call of the executor's that is the same call
+		others bool // and any other
+	}{
+		"class": {
+			func(ctx context.Context, c *middleware.Call) context.Context { return callstate.WithClass(ctx, c.Tool) },
+			func(ctx context.Context, c *middleware.Call) bool {
+				_, ok := callstate.Classified(ctx, c.Tool)
+				return ok
+			},
+			true, false,
+		},
+		"answer": {
+			func(ctx context.Context, c *middleware.Call) context.Context {
+				return callstate.WithAnswer(ctx, c, c.Tool, func(a annotation.Annotations) annotation.Annotations { return a })
+			},
+			func(ctx context.Context, c *middleware.Call) bool { _, ok := callstate.Answered(ctx, c); return ok },
+			true, false,
+		},
+		"grant": {
+			func(ctx context.Context, c *middleware.Call) context.Context {
+				ctx, _ = callstate.WithGrant(ctx, c, annotation.Dangerous, time.Hour, nil)
+				return ctx
+			},
+			callstate.Covers, true, false,
+		},
+		"mark":  {callstate.WithMark, callstate.Marked, true, false},
+		"judge": {func(ctx context.Context, _ *middleware.Call) context.Context { return callstate.WithJudge(ctx, judge) }, func(ctx context.Context, _ *middleware.Call) bool { return callstate.JudgeOf(ctx) != nil }, false, false},
+		"ticket": {func(ctx context.Context, _ *middleware.Call) context.Context {
+			return callstate.WithTicket(ctx, ticket{})
+		}, func(ctx context.Context, _ *middleware.Call) bool { return callstate.TicketOf(ctx) != nil }, false, false},
+		"admitted": {func(ctx context.Context, _ *middleware.Call) context.Context {
+			return callstate.WithAdmitted(ctx, callstate.Admitted{Server: "a"})
+		}, func(ctx context.Context, _ *middleware.Call) bool { return callstate.AdmittedTo(ctx).Server == "a" }, false, false},
+		"limit": {
+			func(ctx context.Context, _ *middleware.Call) context.Context {
+				return callstate.WithLimit(ctx, func(*middleware.Tool) bool { return false })
+			},
+			func(ctx context.Context, c *middleware.Call) bool { return !callstate.Sees(ctx, c.Tool) },
+			false, false,
+		},
+		"passage": { // audit's, which names its trail
+			func(ctx context.Context, _ *middleware.Call) context.Context {
+				s := callstate.Pass(ctx, &passage{})
+				return &s
+			},
+			func(ctx context.Context, _ *middleware.Call) bool { return callstate.PassageOf(ctx) != nil },
+			true, true,
+		},
+	} {
+		its, other := callOf(`{"path":"a"}`), callOf(`{"path":"b"}`)
+		its.Tool.Annotations, other.Tool.Annotations = annotation.Destructive(), annotation.Destructive()
+		given := callstate.Enter(context.Background(), &its, nil)
+		inner := field.give(given, &its)
+		inside := callstate.Leave(inner)
+		for where, c := range map[string]struct {
+			ctx  context.Context
+			call *middleware.Call
+			want bool
+		}{
+			"further in":                      {inner, &its, true},
+			"further out":                     {given, &its, false},
+			"a second chain on that context":  {callstate.Enter(given, &other, nil), &other, false},
+			"another call of the executor":    {callstate.Begin(inside), &other, field.others},
+			"the same call from the executor": {callstate.Begin(inside), &its, field.covers},
+		} {
+			if got := field.has(c.ctx, c.call); got != c.want {
+				t.Errorf("%s, %s: found %t, want %t", name, where, got, c.want)
+			}
+		}
 	}
 }
