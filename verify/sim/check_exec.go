@@ -173,6 +173,11 @@ func (r *record) endsBefore(o *record) bool {
 	return !r.deadline.IsZero() && (o.deadline.IsZero() || r.deadline.Before(o.deadline))
 }
 
+// askedForInput reports whether a server has asked for input since then.
+func (r *record) askedForInput(since time.Time) bool {
+	return slices.ContainsFunc(r.execs, func(e *exec) bool { return e.fault == asksInput && !e.end.Before(since) })
+}
+
 // checkStampede: I14. A read is not made while the same one is in flight that began before it, ends
 // no earlier, and is of the same generation.
 func (w *scenario) checkStampede(r *record) {
@@ -185,6 +190,9 @@ func (w *scenario) checkStampede(r *record) {
 	var under *record
 	for _, o := range w.order {
 		waited := o.turn != nil && (o.passes == 0 || o.entered.After(r.entered)) // for its place in its turn
+		if o != r && o.asksTheSame(r) && o.askedForInput(r.entered) {
+			return // r may have waited for it, and such an answer is not shared
+		}
 		if o == r || !o.asksTheSame(r) || o.begun.IsZero() || !o.begun.Before(r.entered) || waited {
 			continue
 		}
