@@ -46,6 +46,25 @@ func TestRefusedCallsAreNotAskedAbout(t *testing.T) {
 	ledgers["customers"].want(t, 1)
 }
 
+// What is asked about is the accepted tool, and not a copy of it that is less strict.
+func TestCopyThatIsLessStrictIsAskedAbout(t *testing.T) {
+	c, ledgers := shop(t, catalog.Options{})
+	kinder := *lookup(t, c, "customers", "delete_one")
+	kinder.Annotations = annotation.ReadOnly()
+	var asked []annotation.Safety
+	std := chain.Standard{Confirm: hitl.New(hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+		asked = append(asked, r.Tool.Safety())
+		return hitl.Decision{Verdict: hitl.Approved}, nil
+	}), hitl.Options{})}
+	if _, err := std.Then(c).CallTool(mcptest.Context(t), middleware.Call{Tool: &kinder}); err != nil {
+		t.Error(err)
+	}
+	if len(asked) != 1 || asked[0] != annotation.Dangerous {
+		t.Errorf("asked about %v, want one dangerous call", asked)
+	}
+	ledgers["customers"].want(t, 1)
+}
+
 func TestAdmitKeepsTheContract(t *testing.T) {
 	tools := make([]*mcp.Tool, 0, 5)
 	for _, name := range []string{"xyzzy_one", "xyzzy_two", "xyzzy_three", "xyzzy_four", "xyzzy_five"} { // those of the kit
