@@ -80,7 +80,7 @@ var decided = map[string]string{
 		visitor | Generates a temporary access code | | dangerous
 		visitor | Generates an access report | | safe
 		run_lamp | Gets the age of a lamp by asking it | | safe`,
-	"the name, though weak": `
+	"a weak verb of the name": `
 		copy_snapshot | | | moderate
 		share_album | | | dangerous
 		lamp_status | | | safe`,

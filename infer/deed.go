@@ -20,7 +20,7 @@ var deeds = []rule{
 		return notKnown(t.name.first).when(named)
 	}},
 	{"the description's verb", (*tool).described},
-	{"the name, though weak", func(t *tool) finding { return t.name.finding }},
+	{"a weak verb of the name", func(t *tool) finding { return t.name.finding }},
 }
 
 // several is for a verb such as "manage": the gravest of what the parameters or the description offer, or of all.

@@ -54,6 +54,7 @@ const (
 	mainOfDescription place = "is the main verb of the description"
 	warns             place = "warns in the description"
 	inChoice          place = "is a choice of a parameter"
+	inUnknownChoice   place = "is a choice that is not understood"
 	inTitle           place = "in the title"
 	inDescription     place = "in the description"
 	saysNoDeed        place = "begins a description in which nothing is done"
@@ -71,7 +72,7 @@ const (
 
 func (p place) strength() annotation.Strength {
 	switch p {
-	case leadsName, inName, mainOfDescription, warns, inChoice:
+	case leadsName, inName, mainOfDescription, warns, inChoice, inUnknownChoice:
 		return annotation.Strong
 	}
 	return annotation.Weak

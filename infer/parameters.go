@@ -98,7 +98,7 @@ func (r *powerRule) found(t *tool, p *parameter) finding {
 	}
 	for i := range p.choices {
 		if text, ok := p.Values[i].(string); ok && p.choices[i].effect == unknown && sure {
-			return f.worse(finding{effect: takes, place: inChoice, word: text}) // what is not understood asks
+			return f.worse(finding{effect: takes, place: inUnknownChoice, word: text}) // what is not understood asks
 		}
 	}
 	return f

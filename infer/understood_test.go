@@ -43,3 +43,14 @@ func TestNothingIsUnderstood(t *testing.T) {
 		}
 	}
 }
+
+func TestAChoiceThatIsNotUnderstood(t *testing.T) {
+	t.Parallel()
+	a := infer.Tool(&mcp.Tool{Name: "lamp", InputSchema: map[string]any{
+		"type": "object", "properties": map[string]any{"action": map[string]any{"enum": []any{"show", "dim", "plugh"}}},
+	}})
+	e, _ := a.Because()
+	if want := `inferred: "plugh" is a choice that is not understood`; a.Safety() != annotation.Dangerous || e.String() != want {
+		t.Errorf("got %v, %s, want %s", a.Safety(), e, want)
+	}
+}

@@ -156,7 +156,7 @@ func explain(out io.Writer, tools []listedTool) error {
 			fmt.Fprintf(&text, "  %-20s %s\n", "condition", safetext.Line(line))
 		}
 		if a.Freshness == "" && (a.Safety() == annotation.Safe || len(a.Conditions) > 0) {
-			fmt.Fprintf(&text, "  %-20s %-8s %s\n", annotation.FreshnessHint, annotation.Volatile, "no word is understood to say that a result lasts")
+			fmt.Fprintf(&text, "  %-20s %-8s %s\n", annotation.FreshnessHint, annotation.Volatile, "no word states how long the result stays true")
 		}
 	}
 	_, err := io.WriteString(out, text.String())
