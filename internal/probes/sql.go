@@ -408,6 +408,9 @@ func (q *sqlStatement) explain() {
 func (q *sqlStatement) single(i int) bool {
 	for n := i; n < len(q.tokens); n++ {
 		t := q.at(n)
+		if t.kind == sqlQuoted && t.text[0] == '\'' { // TiDB has a statement for it
+			return false
+		}
 		if (n-i)%2 == 1 && t.text != "." || (n-i)%2 == 0 && (t.kind != sqlWord && t.kind != sqlQuoted || sqlHard[t.text]) {
 			return false
 		}
