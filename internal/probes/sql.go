@@ -129,7 +129,9 @@ func (q *sqlStatement) body(from int) {
 		selects = selects || depth == 0 && (t.is("SELECT") || t.is("VALUES") || t.is("TABLE") || t.is("FROM"))
 		selects = selects || q.at(from).text == "(" && t.is("SELECT")
 	}
-	if q.why == "" && (depth != 0 || !selects) {
+	last := q.at(len(q.tokens) - 1)
+	hangs := last.kind == sqlSign && last.text != ")" && last.text != "]" && last.text != "}" && last.text != "*" && last.text != "?"
+	if q.why == "" && (depth != 0 || !selects || hangs) {
 		q.broken = "the SELECT is not whole"
 	}
 	if q.why == "" {
