@@ -34,8 +34,8 @@ type Options struct {
 	Repeats int
 	// Pause is how long after such a call it is let through once more, for slow polling. 0 means 30 seconds.
 	Pause time.Duration
-	// Ledger holds what was spent, for a host that reads or resets it, or shares it between chains. Nil means one
-	// of its own for each application of the middleware.
+	// Ledger holds what was spent, for a host that reads or resets it, or shares it between values of New. Nil
+	// means one of its own.
 	Ledger *Ledger
 	// Logger gets, at level Warn, each call that is stopped. Nil is silent.
 	Logger *slog.Logger
@@ -62,6 +62,9 @@ func New(o Options) middleware.Middleware {
 	}
 	o.Idle, o.Repeats, o.Pause = cmp.Or(o.Idle, time.Hour), cmp.Or(o.Repeats, 4), cmp.Or(o.Pause, 30*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Ledger == nil {
+		o.Ledger = NewLedger(0)
+	}
 	b := budget{Options: o}
 	for class, l := range o.Classes {
 		if class > annotation.Safe {
@@ -72,9 +75,6 @@ func New(o Options) middleware.Middleware {
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		mine := b
 		mine.next = next
-		if mine.Ledger == nil {
-			mine.Ledger = NewLedger(0)
-		}
 		return &mine
 	}
 }

@@ -23,7 +23,7 @@ func New(links ...middleware.Middleware) Chain {
 }
 
 // Then puts the chain in front of an executor, which should be guarded (see [Guard]). The result is safe for
-// concurrent use. The state of a middleware belongs to it unless its documentation states otherwise, so call
+// concurrent use. The chains that one value of a middleware is used in share what it keeps. Call
 // Then once and keep the result. c.Then is itself a [middleware.Middleware].
 func (c Chain) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	if executor == nil {

@@ -148,6 +148,42 @@ func TestRecordCannotBeWritten(t *testing.T) {
 	}
 }
 
+// The chains that one value of a middleware is used in share what it keeps; another value is another one.
+func TestChainsOfOneValueShareWhatItKeeps(t *testing.T) {
+	t.Parallel()
+	list := tool(t, "list_orders", annotation.ReadOnly())
+	list.Annotations.Freshness = annotation.Stable
+	for name, c := range map[string]struct {
+		anew                func() middleware.Middleware
+		executed, ofAnother int // of two calls
+	}{
+		"cache": {func() middleware.Middleware { return cache.New(cache.Options{}) }, 1, 2},
+		"ratelimit": {func() middleware.Middleware {
+			return ratelimit.New(ratelimit.Options{PerMinute: 1, Burst: 1, MaxWait: 1})
+		}, 1, 2},
+		"budget":  {func() middleware.Middleware { return budget.New(budget.Options{Session: budget.Limit{Calls: 1}}) }, 1, 2},
+		"timeout": {func() middleware.Middleware { return timeout.New(timeout.Options{}) }, 2, 2},
+	} {
+		m := c.anew()
+		for what, pair := range map[string]struct {
+			left, right middleware.Middleware
+			want        int
+		}{"one value": {m, m, c.executed}, "two": {c.anew(), c.anew(), c.ofAnother}} {
+			executed := 0
+			executor := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+				executed++
+				return answer, nil
+			})
+			for _, m := range []middleware.Middleware{pair.left, pair.right} {
+				_, _ = chain.New(m).Then(executor).CallTool(t.Context(), middleware.Call{Tool: list})
+			}
+			if executed != pair.want {
+				t.Errorf("%s, %s: executed %d times, want %d", name, what, executed, pair.want)
+			}
+		}
+	}
+}
+
 // A series is what a caller sees of a series of calls, and what was executed.
 type series struct {
 	returned []string

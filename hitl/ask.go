@@ -42,16 +42,21 @@ import (
 // a remembered approval or by a question, and makes the call with it.
 type asker struct {
 	Options
+	*questions
 
 	next      middleware.ToolCaller
 	confirmer Confirmer
-	people    *waiting.Queue // of all that one New returned, since it is the same people
-	joins     waiting.Joins
-	held      waiting.Held[query] // by their IDs, or for identical calls
-	groups    waiting.Groups[Request, Decision]
-	habits    habits.Habits
-	drafts    *drafts.Registry
-	session   string // the name under which remembered approvals for the session are kept
+	session   string // the name of this chain, under which remembered approvals for the session are kept
+}
+
+// questions are those of all chains that the value of one [New] is used in, since it is the same people.
+type questions struct {
+	people *waiting.Queue
+	joins  waiting.Joins
+	held   waiting.Held[query] // by their IDs, or for identical calls
+	groups waiting.Groups[Request, Decision]
+	habits habits.Habits
+	drafts *drafts.Registry
 }
 
 func (a *asker) Describe() middleware.Description {

@@ -126,16 +126,15 @@ func New(confirmer Confirmer, o Options) middleware.Middleware {
 	o.SessionLifetime = cmp.Or(o.SessionLifetime, 8*time.Hour)
 	o.AlwaysLifetime = cmp.Or(o.AlwaysLifetime, 30*24*time.Hour)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	people := waiting.NewQueue(o.MaxPending, o.MaxPendingPerScope)
+	if o.Store == nil {
+		o.Store = approvals.NewMemory()
+	}
 	var pairs []drafts.Pair
 	for _, p := range o.TwoSteps {
 		pairs = append(pairs, drafts.Pair(p))
 	}
+	q := &questions{people: waiting.NewQueue(o.MaxPending, o.MaxPendingPerScope), drafts: drafts.New(pairs), habits: habits.New()}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		o := o
-		if o.Store == nil {
-			o.Store = approvals.NewMemory()
-		}
-		return &asker{Options: o, next: next, confirmer: confirmer, people: people, drafts: drafts.New(pairs), habits: habits.New(), session: rand.Text()}
+		return &asker{Options: o, questions: q, next: next, confirmer: confirmer, session: rand.Text()}
 	}
 }

@@ -50,7 +50,7 @@ type Options struct {
 	// value, [Once], means that every call is asked about.
 	Remember Remember
 	// SessionLifetime is how long an approval for the session counts; 0 means 8 hours. It
-	// ends with what the middleware was applied to, in any case.
+	// ends with the chain in which it was given, in any case.
 	SessionLifetime time.Duration
 	// AlwaysLifetime is how long an approval for always counts; 0 means 30 days. It ends
 	// with the tool's definition, in any case.
@@ -70,8 +70,8 @@ type Options struct {
 	Validate func(ctx context.Context, tool *middleware.Tool, arguments json.RawMessage) error
 	// TwoSteps pair tools that make a draft with those that commit it; nil means none.
 	TwoSteps []TwoStep
-	// Store keeps what was asked and what is remembered; nil means a memory of its own
-	// for each application of the middleware. A question that it cannot record is denied.
+	// Store keeps what was asked and what is remembered; nil means a memory of its own.
+	// A question that it cannot record is denied.
 	Store Store
 	// Logger gets a line for each question and answer; nil is silent.
 	Logger *slog.Logger

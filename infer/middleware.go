@@ -26,8 +26,8 @@ func New(opts Options) middleware.Middleware {
 	if size < 0 {
 		panic("infer: Options.Size is negative; it is how many definitions are remembered")
 	}
+	known, _ := lru.New[key, *classified](size) // which fails only for a size below 1
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		known, _ := lru.New[key, *classified](size) // which fails only for a size below 1
 		return &caller{next: next, known: known}
 	}
 }

@@ -30,6 +30,10 @@ func (f ToolCallerFunc) CallTool(ctx context.Context, call Call) (*mcp.CallToolR
 
 // A Middleware wraps a ToolCaller. It may answer by itself, refuse, change a copy of the call, or
 // call next, more than once if that is harmless, but never after it has returned.
+//
+// A value may be used in several chains: each application calls its own next. Its state, such as cached
+// results, tokens and costs, belongs to the value, so these chains share it. A chain that is to share nothing
+// gets a value of its own.
 type Middleware func(next ToolCaller) ToolCaller
 
 // A Call is one call of a tool on its way through the chain. It travels by value and costs no allocation;

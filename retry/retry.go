@@ -66,8 +66,9 @@ func New(o Options) middleware.Middleware {
 	if o.Rand == nil {
 		o.Rand = rand.Float64
 	}
+	tokens := &budget{tokens: o.Budget, spent: make(map[string]int)}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		return &retrier{Options: o, next: next, budget: &budget{tokens: o.Budget, spent: make(map[string]int)}}
+		return &retrier{Options: o, next: next, budget: tokens}
 	}
 }
 

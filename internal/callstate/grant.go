@@ -40,8 +40,8 @@ func WithGrant(ctx context.Context, call *middleware.Call, shown annotation.Safe
 }
 
 // Again returns the context for the executor, with an approval of its own for the same
-// call, as long as this one lives: a chain further in guards the call with it. What runs before each hand-over runs
-// before those of that chain too, whose retries may be long after this one.
+// call, as long as this one lives: a chain further in guards the call with it. Its hand-overs are preceded by the same
+// check, since they may be long after this one.
 func (g *Grant) Again(ctx context.Context) (context.Context, *Grant) {
 	once := &Grant{binding: g.binding, expires: g.expires, edited: g.edited, before: g.before}
 	once.State = derive(ctx)

@@ -93,7 +93,7 @@ type ticket struct{}
 func (ticket) Asking() {}
 func (ticket) Done()   {}
 
-// What is given to a call holds further in, for exactly this call. Nothing further out sees it, and neither does a second
+// A fact that is given to a call holds further in, for exactly this call. Nothing further out sees it, and neither does a second
 // call with the context that was there before. A call that the executor makes inside has what covers the same call, and
 // of the rest nothing.
 func TestFieldsHoldInward(t *testing.T) {

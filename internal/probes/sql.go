@@ -420,7 +420,7 @@ func (q *sqlStatement) single(i int) bool {
 	return len(q.tokens) > i
 }
 
-// show judges SHOW, which reads in every dialect that has it. What it calls is judged as elsewhere.
+// show judges SHOW, which reads in every dialect that has it. Its calls are judged as elsewhere.
 func (q *sqlStatement) show() {
 	for i := 1; i < len(q.tokens) && q.why == ""; i++ {
 		t := q.at(i)

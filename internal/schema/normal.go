@@ -41,7 +41,7 @@ func (p *Parameter) Only(t Types) bool { return p.Types != 0 && p.Types&^t == 0 
 // May reports whether a value may have one of these types.
 func (p *Parameter) May(t Types) bool { return p.Types&t != 0 }
 
-// Limits on what is read. What is beyond them is left out.
+// Limits on what is read. The rest is left out.
 const (
 	maxNormalDepth = 12
 	maxNormalNodes = 20_000

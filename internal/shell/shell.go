@@ -15,7 +15,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// What is longer, deeper or more is asked about.
+// Longer, deeper or larger texts are asked about.
 const (
 	maxDepth    = 100
 	maxCommands = 2000

@@ -28,6 +28,7 @@ var checks = []check{
 	{"What next answered with as an error stays in the tree of the error that is returned.", passesErrors},
 	{"ID is one per call that the model asked for; all attempts share it.", keepsIdentity},
 	{"Nothing is shared across scopes.", separatesScopes},
+	{"each application calls its own next.", callsItsOwnNext},
 	{"A panic further in leaves nothing stuck.", survivesPanic},
 }
 
@@ -75,6 +76,24 @@ func holdsNoLock(p *probe) {
 		p.faultf("while %d call waited in next, another was blocked [%s]: on a lock, or on a channel made before the middleware was applied", began, how)
 	}
 	p.land(first)
+}
+
+func callsItsOwnNext(p *probe) {
+	left, first := p.apply(result)
+	right, second := p.apply(result)
+	p.try(first, p.call("a", 1))
+	p.try(second, p.call("a", 2))
+	for _, n := range []struct {
+		next  *next
+		other int
+	}{{left, 2}, {right, 1}} {
+		foreign := p.call("a", n.other)
+		for _, saw := range n.next.calls() {
+			if string(saw.call.Arguments) == string(foreign.Arguments) {
+				p.faultf("a call was made by the next of another application")
+			}
+		}
+	}
 }
 
 func oneAnswer(p *probe) {

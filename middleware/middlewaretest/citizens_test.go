@@ -43,6 +43,19 @@ func changing(change func(call *middleware.Call)) middleware.Middleware {
 	})
 }
 
+// previousNext calls in every second application what the one before was applied to.
+func previousNext() middleware.Middleware {
+	var previous middleware.ToolCaller
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		if previous == nil {
+			previous = next
+			return next
+		}
+		next, previous = previous, nil
+		return next
+	}
+}
+
 // A sentError reports that the failed call had been sent, whatever it wraps.
 type sentError struct{ error }
 

@@ -10,9 +10,9 @@
 //   - A call that is not safe to repeat is sent once, unless it certainly did not leave.
 //   - A panic further in leaves nothing stuck.
 //
-// Every check runs in a bubble of testing/synctest. Channels and timers from outside cannot be used inside it, so
-// state must belong to what the middleware was applied to. A middleware that uses a network or another process
-// needs a double for it. A test that calls Run must not itself run inside a bubble.
+// Every check runs in a bubble of testing/synctest. Channels and timers from outside cannot be used inside it. A
+// middleware that makes them in its New is passed as a func that calls New in each application, and one that uses a
+// network or another process needs a double for it. A test that calls Run must not itself run inside a bubble.
 //
 // The next that the middleware is given keeps the contract too: it returns exactly one of result and error.
 package middlewaretest

@@ -245,6 +245,7 @@ func TestBadCitizens(t *testing.T) {
 		{"ID is one per call that the model asked for; all attempts share it.", "an ID for each attempt", changing(func(call *middleware.Call) { call.ID += "/1" }), "the ID"},
 		{"ID is one per call that the model asked for; all attempts share it.", "no scope", changing(func(call *middleware.Call) { call.Scope = "all" }), "the scope"},
 		{"Nothing is shared across scopes.", "one memory for all", remember(false, func(call middleware.Call) string { return string(call.Arguments) }), "another scope"},
+		{"each application calls its own next.", "that of another one", previousNext(), "another application"},
 		{"A panic further in leaves nothing stuck.", "a flight that never lands", flightOf(false), "within a minute"},
 		{"A panic further in leaves nothing stuck.", "a lock that is never released", flightOf(true), "blocked for good"},
 	}

@@ -195,7 +195,7 @@ func encoded(v any) json.RawMessage {
 	return text
 }
 
-// withMember returns an object with a member set. What is no object counts as an empty one.
+// withMember returns an object with a member set. Anything but an object counts as an empty one.
 func withMember(object json.RawMessage, name string, value any) json.RawMessage {
 	all := members(object)
 	if all == nil {

@@ -75,7 +75,7 @@ var rules = []rule{
 	{string(finding.Repeatable), Warning, "It says idempotent, and cannot be taken back.", "It is not repeated on that word.", "nothing has to be done; decide its class with 'fairlead review' if it may be repeated"},
 	{string(finding.DoubtedWrite), Warning, "It is declared read-only, and its words describe a write.", "The words count until you trust the server.", "if it only reads, decide so with 'fairlead review', or believe the server with --trust"},
 	{ruleUnknown, Warning, "Nothing says what it does.", "Neither annotations nor words give it away, so it counts as dangerous and asks every time.", "decide its class with 'fairlead review'"},
-	{string(finding.Stale), Warning, "A list that could not be read again.", "What was known before counts.", "see whether the server still runs"},
+	{string(finding.Stale), Warning, "A list that could not be read again.", "The class that was known before counts.", "see whether the server still runs"},
 	{string(finding.Gone), Warning, "Accepted, and no longer listed.", "The lock file has a tool that its server no longer lists.", "take it out of the lock file with 'fairlead lock accept'"},
 	{string(finding.Unused), Warning, "A word of the host for a tool that is not there.", "The override is about nothing. A tool may have been renamed.", "correct the name in the policy file"},
 	{string(finding.Permission), Warning, "A permission that cannot be read.", "Only \"*.all\" covers the tool.", "correct the permission in the policy file"},
