@@ -221,7 +221,7 @@ func (s *sqlScanner) dollar(tag string) {
 	s.add(sqlQuoted, n+2*len(tag))
 }
 
-// comment leaves out n bytes, unless they may be carried out.
+// comment leaves out n bytes.
 func (s *sqlScanner) comment(n int) {
 	s.at += n
 }
