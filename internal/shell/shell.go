@@ -8,6 +8,7 @@
 package shell
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ func Shell(text string) probes.Verdict {
 	if why := r.whole(text); why != "" {
 		return probes.Harmful(why)
 	}
-	return probes.Harmless(strings.Join(r.names, ", "))
+	return probes.Harmless(cmp.Or(strings.Join(r.names, ", "), "no command, only words of the shell"))
 }
 
 // A reader judges one command line.

@@ -63,8 +63,9 @@ func HTTP(text string) preflight.Verdict { return preflight.Verdict(probes.HTTP(
 // Kubernetes, variables whose names say token or password. So are a variable in front of a command that the command may
 // act on, a file to write other than /dev/null, the background, and what is not in the tables.
 //
-// Some commands that are called reads change what a program keeps for itself: git status the index, brew and cargo tree
-// their caches and lock files. Others do not end, such as tail -f.
+// Some commands that are called reads change what a program keeps for itself: git status the index, podman its stores, brew
+// and cargo tree their caches and lock files; sqlite3 makes an empty database if there is none. gh browse and brew home
+// open a page for the person. Others do not end, such as tail -f.
 //
 // Shell cannot see aliases, a PATH with another ls in front, a program's own configuration, or what a file of a secret is
 // called if its name does not say so. Do not use it for the shells of Windows, whose quotes end elsewhere.
