@@ -53,7 +53,7 @@ func (c *parameters) languageOf(name, description string) string {
 				switch {
 				case command && slices.Contains(shells, w):
 					return "shell"
-				case language == "jq" && (command || i == 2), language == "flux" && i == 2: // of a program, or a word of English
+				case command && language == "promql", language == "jq" && (command || i == 2), language == "flux" && i == 2: // of a program, or a word of English
 				case language != "":
 					return language
 				}

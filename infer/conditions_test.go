@@ -61,6 +61,7 @@ const conditioned = `
 	create_table | Creates a table | {"properties":{"sql":{"type":"string"}}} | dangerous | dangerous if sql is given (is carried out), otherwise moderate
 	create_table | Creates a table | {"properties":{"name":{"type":"string"},"columns":{"type":"array"}}} | moderate |
 	save_query | Saves a query | {"properties":{"name":{"type":"string"},"sql":{"type":"string"}}} | moderate |
+	execute_command | Executes a command, such as promtool with PromQL | {"properties":{"command":{"type":"string"}}} | dangerous | by the command in command (is carried out): judged by its text, unjudged dangerous
 	run_query | Runs a query | {"properties":{"query":{"type":"string"}}} | dangerous | by the query in query (is carried out): judged by its text, unjudged dangerous
 	aggregate | Run an aggregation | {"properties":{"pipeline":{"type":"array"}}} | dangerous | by the mongodb in pipeline (is carried out): judged by its text, unjudged dangerous`
 

@@ -43,11 +43,31 @@ func request(text string, outside bool) Verdict {
 		if err != nil {
 			return Harmful("a malformed URL")
 		}
-		if why := inside(u.Hostname()); u.Host != "" && why != "" {
-			return Harmful(why)
+		for _, host := range append(hostHeaders(text), u.Host) {
+			if why := insideHost(host); why != "" {
+				return Harmful(why)
+			}
 		}
 	}
 	return v
+}
+
+// hostHeaders returns the hosts that the head of a request names.
+func hostHeaders(text string) (hosts []string) {
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.EqualFold(strings.TrimSpace(name), "host") {
+			hosts = append(hosts, strings.TrimSpace(value))
+		}
+	}
+	return hosts
+}
+
+// insideHost is inside for a host that may have a port, "" for none.
+func insideHost(host string) string {
+	if host == "" {
+		return ""
+	}
+	return inside((&url.URL{Host: host}).Hostname())
 }
 
 // An httpParts is a request whose parts are arguments of their own.
