@@ -130,7 +130,7 @@ func (q *sqlStatement) body(from int) {
 		selects = selects || q.at(from).text == "(" && t.is("SELECT")
 	}
 	last := q.at(len(q.tokens) - 1)
-	hangs := last.kind == sqlSign && last.text != ")" && last.text != "]" && last.text != "}" && last.text != "*" && last.text != "?"
+	hangs := last.kind == sqlSign && !strings.Contains(")]}*?%", last.text)
 	if q.why == "" && (depth != 0 || !selects || hangs) {
 		q.broken = "the SELECT is not whole"
 	}
