@@ -76,11 +76,11 @@ func fdCommand(r *reader, row *row, words []word, s *scope) string {
 			for at := range inner {
 				for _, mark := range []string{"{}", "{/}", "{//}", "{.}", "{/.}"} {
 					found = found || strings.Contains(inner[at].text, mark)
-					inner[at] = placed(inner[at], mark, word{text: unknown, dash: mark != "{}" && mark != "{//}", many: name == "-X" || name == "--exec-batch"})
+					inner[at] = placed(inner[at], mark, word{text: unknown, dash: true, many: name == "-X" || name == "--exec-batch"})
 				}
 			}
 			if !found {
-				inner = append(inner, word{text: "./" + unknown, many: true})
+				inner = append(inner, anyWords) // not every version puts ./ in front
 			}
 			if why := r.call(inner, nil, s); why != "" {
 				return name + " and " + why
