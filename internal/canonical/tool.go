@@ -108,7 +108,11 @@ func (w *plainWriter) member(name, value string) {
 
 // annotations writes and copies what a tool declares.
 func (w *plainWriter) annotations(a *mcp.ToolAnnotations) *mcp.ToolAnnotations {
-	form := formOf(a)
+	form, err := formOf(a)
+	if err != nil {
+		w.failed = true
+		return nil
+	}
 	if a.Title == "" {
 		w.raw(form)
 	} else { // which comes last in the order
@@ -134,7 +138,7 @@ var (
 )
 
 // formOf returns the form of annotations without their title.
-func formOf(a *mcp.ToolAnnotations) string {
+func formOf(a *mcp.ToolAnnotations) (string, error) {
 	h := hints{readOnly: a.ReadOnlyHint, idempotent: a.IdempotentHint, hasDestructive: a.DestructiveHint != nil, hasOpen: a.OpenWorldHint != nil}
 	h.destructive = h.hasDestructive && *a.DestructiveHint
 	h.open = h.hasOpen && *a.OpenWorldHint
@@ -144,12 +148,18 @@ func formOf(a *mcp.ToolAnnotations) string {
 	if !ok {
 		untitled := *a
 		untitled.Title = ""
-		raw, _ := json.Marshal(untitled) // hints alone can be written
-		ordered, _ := Append(nil, raw)
+		raw, err := json.Marshal(untitled)
+		if err != nil {
+			return "", err
+		}
+		ordered, err := Append(nil, raw)
+		if err != nil {
+			return "", err
+		}
 		form = string(ordered)
 		forms[h] = form
 	}
-	return form
+	return form, nil
 }
 
 func copied(b *bool) *bool {

@@ -26,7 +26,7 @@ var all = map[string]Probe{
 	"mongodb":    probes.MongoDB,
 	"promql":     probes.PromQL,
 	"regex":      probes.Regex,
-	"shell":      shell.AnyShell, // which shell it is is not known
+	"shell":      shell.AnyShell, // of which shell is not known
 	"sql":        probes.SQL,
 	"template":   probes.Template,
 }

@@ -73,7 +73,7 @@ func onlyWords(text, comment string, keywords, outside map[string]bool) string {
 			open, last = append(open, c), ""
 			i++
 		case strings.IndexByte(")]}", c) >= 0:
-			if len(open) == 0 || !strings.Contains("() [] {}", string([]byte{open[len(open)-1], c})) {
+			if len(open) == 0 || !pairs(open[len(open)-1], c) {
 				return "a bracket that closes nothing"
 			}
 			open, last, some = open[:len(open)-1], "", true
@@ -130,3 +130,8 @@ func Cron(string) Verdict { return Harmful("a schedule, by which something is ca
 
 // Template judges a template: engines call functions of the host from it.
 func Template(string) Verdict { return Harmful("a template, which may call what its engine offers") }
+
+// pairs reports whether a bracket is closed by another.
+func pairs(open, end byte) bool {
+	return open == '(' && end == ')' || open == '[' && end == ']' || open == '{' && end == '}'
+}

@@ -130,13 +130,22 @@ func (q *sqlStatement) body(from int) {
 		selects = selects || q.at(from).text == "(" && t.is("SELECT")
 	}
 	last := q.at(len(q.tokens) - 1)
-	hangs := last.kind == sqlSign && !strings.Contains(")]}*?%", last.text)
+	hangs := last.kind == sqlSign && !endsExpression(last.text)
 	if q.why == "" && (depth != 0 || !selects || hangs) {
 		q.broken = "the SELECT is not whole"
 	}
 	if q.why == "" {
 		q.names(from)
 	}
+}
+
+// endsExpression reports whether a sign may be the last of an expression. No sign at all is not one that hangs.
+func endsExpression(sign string) bool {
+	switch sign {
+	case "", ")", "]", "}", "*", "?", "%":
+		return true
+	}
+	return false
 }
 
 // assigns reports whether a variable is set in a list of a SELECT, and not compared.
