@@ -36,7 +36,7 @@ func awkFault(w word) string {
 	if strings.Contains(w.text, unknown) {
 		return "a program that is not known"
 	}
-	p := awkProgram{text: w.text, print: -1}
+	p := awkProgram{text: w.text, output: -1}
 	for p.at < len(p.text) {
 		if why := p.next(); why != "" {
 			return why
@@ -51,7 +51,7 @@ type awkProgram struct {
 	text       string
 	at         int
 	depth      int    // parentheses and brackets: inside them > compares
-	print      int    // the depth of the print whose output a > would redirect, or -1
+	output     int    // the depth of the print whose output a > would redirect, or -1
 	value      bool   // what is in front is a value
 	condition  bool   // the next parenthesis is that of an if or a loop
 	conditions []bool // for each open parenthesis, whether it is one of those: behind it is no value
@@ -97,7 +97,7 @@ func (p *awkProgram) word() string {
 	p.value = true
 	switch name {
 	case "print", "printf":
-		p.print, p.value = p.depth, false
+		p.output, p.value = p.depth, false
 	case "if", "while", "for", "switch":
 		p.condition = true
 	case "return", "in", "else", "do", "case", "exit", "delete":
@@ -126,7 +126,7 @@ func (p *awkProgram) sign(c byte) string {
 		}
 		p.at++
 	case '>':
-		if p.print >= 0 && p.depth <= p.print {
+		if p.output >= 0 && p.depth <= p.output {
 			return "a file that it writes"
 		}
 	case '+', '-':
@@ -148,7 +148,7 @@ func (p *awkProgram) sign(c byte) string {
 		return ""
 	case ';', '}', '{':
 		if p.depth <= 0 || c != ';' {
-			p.print = -1
+			p.output = -1
 		}
 	}
 	p.value, p.condition = false, false

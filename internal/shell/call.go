@@ -76,85 +76,113 @@ func program(name string) string {
 	return name
 }
 
+// A command is a program or a subcommand that the tables know, and the words behind it.
+type command struct {
+	path  string // its name with those above it: "git log"
+	row   *row
+	words []word
+}
+
+// below returns the subcommand that the first of some words names, if it has a row of its own.
+func (c *command) below(words []word) *command {
+	if len(words) == 0 || !words[0].known() || strings.Contains(words[0].text, " ") {
+		return nil
+	}
+	row := commands()[c.path+" "+words[0].text]
+	if row == nil {
+		return nil
+	}
+	return &command{row.name, row, words[1:]}
+}
+
+// isHelp reports whether a call only asks a program for its help or its version.
+func (c *command) isHelp() bool {
+	if len(c.words) != 1 || c.row.kind == runs || c.path == "echo" || c.path == "printf" {
+		return false
+	}
+	return c.words[0].is("--help") || c.words[0].is("--version") && !strings.Contains(c.path, " ")
+}
+
 // judge judges the words behind a command by its row, and those of its subcommands.
 func (r *reader) judge(row *row, words []word, s *scope) string {
-	path := row.name
-	for {
-		if len(words) == 1 && row.kind != runs && (words[0].is("--help") || words[0].is("--version") && !strings.Contains(path, " ")) && path != "echo" && path != "printf" {
-			r.note(path)
-			return ""
+	for c := (&command{row.name, row, words}); ; {
+		if c.isHelp() {
+			return r.found(c.path, "")
 		}
-		if raw := rawHandlerOf(path); raw != nil {
-			return r.found(path, raw(r, row, words, s))
+		if raw := rawHandlerOf(c.path); raw != nil {
+			return r.found(c.path, raw(r, c.row, c.words, s))
 		}
-		if len(words) > 0 && words[0].known() && !strings.Contains(words[0].text, " ") { // also brew --prefix
-			if below := commands()[path+" "+words[0].text]; below != nil {
-				path, row, words = below.name, below, words[1:]
-				continue
-			}
-		}
-		switch row.kind {
-		case asks:
-			return "the command " + probes.Shown(path)
-		case secret:
-			return probes.Shown(path) + ", which prints a secret"
-		}
-		p, why := r.parse(row, s, words)
-		if why != "" {
-			return probes.Shown(path) + " with " + why
-		}
-		switch row.kind {
-		case runs:
-			return r.inner(row, path, p, s)
-		case group, menu, verbs:
-		default:
-			return r.found(path, r.leaf(row, p, s))
-		}
-		if len(p.operands) == 0 {
-			if row.kind == menu || p.has("--help", "--version", "-help", "-version", "-h", "-V") {
-				r.note(path)
-				return ""
-			}
-			return probes.Shown(path) + " with nothing behind it"
-		}
-		if row.do != nil {
-			if why := row.do(r, row, p, s); why != "" {
-				return probes.Shown(path) + " with " + why
-			}
-		}
-		sub := p.operands[0]
-		if !sub.known() || strings.Contains(sub.text, " ") {
-			return probes.Shown(path) + " with the subcommand " + shown(sub)
-		}
-		if below := commands()[path+" "+sub.text]; below != nil {
-			path, row, words = below.name, below, p.operands[1:]
+		if below := c.below(c.words); below != nil { // also brew --prefix
+			c = below
 			continue
 		}
-		what := byte(0)
-		if row.kind == verbs {
-			what = row.word(sub.text)
+		switch c.row.kind {
+		case asks:
+			return "the command " + probes.Shown(c.path)
+		case secret:
+			return probes.Shown(c.path) + ", which prints a secret"
 		}
-		if what == 0 && row.kind == verbs && within(path+" "+sub.text) {
-			what = '/'
+		p, why := r.parse(c.row, s, c.words)
+		if why != "" {
+			return r.found(c.path, why)
 		}
-		switch {
-		case what == '~':
-			words = p.operands[1:]
-		case what == '/':
-			if below := commands()[row.name+" *"]; below != nil { // the words behind any noun
-				row = below
-			}
-			path, words = path+" "+sub.text, p.operands[1:]
-		case what == 'r':
-			path += " " + sub.text
-			return r.found(path, r.verb(row, p.operands[1:], s))
-		case row.marks["help"] && what == 0 && len(p.operands) == 2 && p.operands[1].is("--help"):
-			r.note(path + " " + sub.text)
-			return ""
+		switch c.row.kind {
+		case runs:
+			return r.inner(c.row, c.path, p, s)
+		case group, menu, verbs:
 		default:
-			return probes.Shown(path) + " with " + probes.Shown(sub.text)
+			return r.found(c.path, r.leaf(c.row, p, s))
+		}
+		below, why := r.subcommand(c, p, s)
+		if below == nil {
+			return why
+		}
+		c = below
+	}
+}
+
+// subcommand returns the subcommand that the operands of a command name, or nil and what is judged of the whole.
+func (r *reader) subcommand(c *command, p parsed, s *scope) (below *command, why string) {
+	row, path := c.row, c.path
+	if len(p.operands) == 0 {
+		if row.kind == menu || p.has("--help", "--version", "-help", "-version", "-h", "-V") {
+			return nil, r.found(path, "")
+		}
+		return nil, r.found(path, "nothing behind it")
+	}
+	if row.do != nil {
+		if why := row.do(r, row, p, s); why != "" {
+			return nil, r.found(path, why)
 		}
 	}
+	sub, words := p.operands[0], p.operands[1:]
+	if !sub.known() || strings.Contains(sub.text, " ") {
+		return nil, r.found(path, "the subcommand "+shown(sub))
+	}
+	if below := c.below(p.operands); below != nil {
+		return below, ""
+	}
+	what := byte(0)
+	if row.kind == verbs {
+		what = row.word(sub.text)
+		if what == 0 && within(path+" "+sub.text) {
+			what = '/'
+		}
+	}
+	switch {
+	case what == '~':
+		return &command{path, row, words}, ""
+	case what == '/':
+		if nouns := commands()[row.name+" *"]; nouns != nil { // the words behind any noun
+			row = nouns
+		}
+		return &command{path + " " + sub.text, row, words}, ""
+	case what == 'r':
+		return nil, r.found(path+" "+sub.text, r.verb(row, words, s))
+	case row.marks["help"] && what == 0 && len(words) == 1 && words[0].is("--help"):
+		return nil, r.found(path+" "+sub.text, "")
+	}
+	return nil, r.found(path, probes.Shown(sub.text))
 }
 
 // verb judges what is behind a verb that reads.

@@ -75,58 +75,72 @@ func (r *reader) bindings(w word, s *scope) string {
 	if !w.known() {
 		return "a binding that is not known"
 	}
-	rest := w.text
-	for rest != "" {
-		_, after, ok := strings.Cut(rest, ":")
+	for rest := w.text; rest != ""; {
+		_, actions, ok := strings.Cut(rest, ":")
 		if !ok {
 			return "the binding " + probes.Shown(rest)
 		}
-		for {
-			n := strings.IndexFunc(after, func(c rune) bool { return c != '-' && (c < 'a' || c > 'z') })
-			if n < 0 {
-				n = len(after)
-			}
-			action, behind := after[:n], after[n:]
-			argument, has := "", false
-			if behind != "" && behind[0] != ',' && behind[0] != '+' {
-				has = true
-				if behind[0] == ':' {
-					argument, behind = behind[1:], ""
-				} else {
-					closing := strings.IndexByte("([{<", behind[0])
-					end := string(behind[0])
-					if closing >= 0 {
-						end = string(")]}>"[closing])
-					}
-					at := strings.LastIndex(behind[1:], end) // nothing behind it may be a second action, or it is read with the command
-					if next := strings.Index(behind[1:], end+","); next >= 0 {
-						at = next
-					}
-					if next := strings.Index(behind[1:], end+"+"); next >= 0 && (at < 0 || next < at) {
-						at = next
-					}
-					if at < 0 {
-						return "the binding " + probes.Shown(after)
-					}
-					argument, behind = behind[1:1+at], behind[2+at:]
-				}
-			}
-			if why := r.action(action, argument, has, s); why != "" {
-				return why
-			}
-			if behind == "" {
-				return ""
-			}
-			if after = behind[1:]; behind[0] == ',' {
-				rest = after
-				break
-			}
-			if behind[0] != '+' {
-				return "the binding " + probes.Shown(behind)
-			}
+		var why string
+		if rest, why = r.actions(actions, s); why != "" {
+			return why
 		}
 	}
 	return ""
+}
+
+// actions judges the actions of one key, and returns the bindings of the keys behind it.
+func (r *reader) actions(text string, s *scope) (rest, why string) {
+	for {
+		n := strings.IndexFunc(text, func(c rune) bool { return c != '-' && (c < 'a' || c > 'z') })
+		if n < 0 {
+			n = len(text)
+		}
+		argument, behind := "", text[n:]
+		has := behind != "" && behind[0] != ',' && behind[0] != '+'
+		if has {
+			var ok bool
+			if argument, behind, ok = fzfArgument(behind); !ok {
+				return "", "the binding " + probes.Shown(text)
+			}
+		}
+		if why := r.action(text[:n], argument, has, s); why != "" {
+			return "", why
+		}
+		if behind == "" {
+			return "", ""
+		}
+		switch text = behind[1:]; behind[0] {
+		case '+':
+		case ',':
+			return text, ""
+		default:
+			return "", "the binding " + probes.Shown(behind)
+		}
+	}
+}
+
+// fzfArgument cuts off the argument of an action, which is all that is behind a colon, or what is between two brackets or
+// two signs that are alike. It reports false if the closing one is missing.
+func fzfArgument(text string) (argument, behind string, ok bool) {
+	if text[0] == ':' {
+		return text[1:], "", true
+	}
+	end := string(text[0])
+	if bracket := strings.IndexByte("([{<", text[0]); bracket >= 0 {
+		end = string(")]}>"[bracket])
+	}
+	text = text[1:]
+	at := strings.LastIndex(text, end) // nothing behind it may be a second action, or it is read with the command
+	if next := strings.Index(text, end+","); next >= 0 {
+		at = next
+	}
+	if next := strings.Index(text, end+"+"); next >= 0 && (at < 0 || next < at) {
+		at = next
+	}
+	if at < 0 {
+		return "", "", false
+	}
+	return text[:at], text[at+1:], true
 }
 
 func (r *reader) action(action, argument string, has bool, s *scope) string {

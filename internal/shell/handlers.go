@@ -1,6 +1,9 @@
 package shell
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A handler judges what the table cannot say of a command: it returns why a call is more than a read, or "".
 type handler func(r *reader, row *row, p parsed, s *scope) string
@@ -8,123 +11,67 @@ type handler func(r *reader, row *row, p parsed, s *scope) string
 // A rawHandler reads the words behind a command by itself.
 type rawHandler func(r *reader, row *row, words []word, s *scope) string
 
-// handlerOf returns the handler that tables name behind do=, or nil.
-func handlerOf(name string) handler {
-	switch name {
-	case "env":
-		return envCommand
-	case "shell":
-		return shellCommand
-	case "xargs":
-		return xargsCommand
-	case "awk":
-		return awkCommand
-	case "sed":
-		return sedCommand
-	case "jq":
-		return jqCommand
-	case "yq":
-		return yqCommand
-	case "fzf":
-		return fzfCommand
-	case "psql":
-		return sqlCommand("-c", "--command")
-	case "mysql":
-		return sqlCommand("-e", "--execute")
-	case "sqlcmd":
-		return sqlCommand("-q", "-Q")
-	case "sqlite":
-		return sqliteCommand
-	case "watch":
-		return watchCommand
-	case "read":
-		return readCommand
-	case "unset":
-		return unsetCommand
-	case "curl":
-		return curlCommand
-	case "wget":
-		return fetchCommand
-	case "git":
-		return gitCommand
-	case "gitlist":
-		return gitList
-	case "gitconfig":
-		return gitConfig
-	case "kubeget":
-		return kubeGet
-	case "ghapi":
-		return ghAPI
-	case "athena":
-		return needsSQL("--query-string")
-	case "sqlquery":
-		return sqlQuery
-	case "bq":
-		return bqQuery
-	case "heroku":
-		return herokuCommand
-	case "auth0api":
-		return auth0API
-	case "port":
-		return firstIs("list", "info", "search", "installed", "outdated", "contents", "deps", "variants", "dependents", "provides", "version", "echo", "file", "location", "leaves", "active", "inactive", "help")
-	case "uvrun":
-		return uvRun
-	case "dryrun":
-		return dryRun
-	case "symbols":
-		return symbolsCommand
-	case "fmt":
-		return formatCommand
-	case "scan":
-		return scanCommand
-	case "ansible":
-		return ansibleCommand
-	case "ip":
-		return ipCommand
-	case "nmcli":
-		return nmcliCommand
-	case "systemdctl":
-		return systemdCommand
-	case "sysctl":
-		return sysctlCommand
-	case "disks":
-		return disksCommand
-	case "networksetup":
-		return networksetupCommand
-	case "systemsetup":
-		return systemsetupCommand
-	case "xattr":
-		return xattrCommand
-	case "codesign":
-		return codesignCommand
-	case "spctl":
-		return spctlCommand
-	case "scutil":
-		return scutilCommand
-	case "dsutil":
-		return dsutilCommand
-	case "plistbuddy":
-		return plistCommand
-	case "codec":
-		return codecCommand
-	case "samples":
-		return samplesCommand
-	case "redis":
-		return redisCommand
-	case "mysqladmin":
-		return mysqladminCommand
-	case "ssm":
-		return ssmCommand
-	case "needs":
-		return needsOption
-	case "some":
-		return someOperand
-	case "atmost1":
-		return atMost(1)
-	case "atmost2":
-		return atMost(2)
+// handlers returns the handlers by the names that tables have behind do=. It is a function, since handlers read the tables.
+func handlers() map[string]handler {
+	return map[string]handler{
+		"env":       envCommand,
+		"shell":     shellCommand,
+		"xargs":     xargsCommand,
+		"awk":       awkCommand,
+		"sed":       sedCommand,
+		"jq":        jqCommand,
+		"yq":        yqCommand,
+		"fzf":       fzfCommand,
+		"psql":      sqlCommand("-c", "--command"),
+		"mysql":     sqlCommand("-e", "--execute"),
+		"sqlcmd":    sqlCommand("-q", "-Q"),
+		"sqlite":    sqliteCommand,
+		"watch":     watchCommand,
+		"read":      readCommand,
+		"unset":     unsetCommand,
+		"curl":      curlCommand,
+		"wget":      fetchCommand,
+		"git":       gitCommand,
+		"gitlist":   gitList,
+		"gitconfig": gitConfig,
+		"kubeget":   kubeGet,
+		"ghapi":     ghAPI,
+		"athena":    needsSQL("--query-string"),
+		"sqlquery":  sqlQuery,
+		"bq":        bqQuery,
+		"heroku":    herokuCommand,
+		"auth0api":  auth0API,
+		"port": firstIs(strings.Fields(`list info search installed outdated contents deps variants dependents
+			provides version echo file location leaves active inactive help`)...),
+		"uvrun":        uvRun,
+		"dryrun":       dryRun,
+		"symbols":      symbolsCommand,
+		"fmt":          formatCommand,
+		"scan":         scanCommand,
+		"ansible":      ansibleCommand,
+		"ip":           ipCommand,
+		"nmcli":        nmcliCommand,
+		"systemdctl":   systemdCommand,
+		"sysctl":       sysctlCommand,
+		"disks":        disksCommand,
+		"networksetup": networksetupCommand,
+		"systemsetup":  systemsetupCommand,
+		"xattr":        xattrCommand,
+		"codesign":     codesignCommand,
+		"spctl":        spctlCommand,
+		"scutil":       scutilCommand,
+		"dsutil":       dsutilCommand,
+		"plistbuddy":   plistCommand,
+		"codec":        codecCommand,
+		"samples":      samplesCommand,
+		"redis":        redisCommand,
+		"mysqladmin":   mysqladminCommand,
+		"ssm":          ssmCommand,
+		"needs":        needsOption,
+		"some":         someOperand,
+		"atmost1":      atMost(1),
+		"atmost2":      atMost(2),
 	}
-	return nil
 }
 
 // rawHandlerOf returns the handler of a command whose options are a language of their own, or nil.

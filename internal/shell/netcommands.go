@@ -34,7 +34,7 @@ func ipCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 	case object == "":
 		return "the object " + shown(words[0])
 	case object == "xfrm":
-		if len(words) < 2 || !strings.HasPrefix("state", words[1].text) && !strings.HasPrefix("policy", words[1].text) && words[1].text != "monitor" {
+		if len(words) < 2 || !abbreviates(words[1].text, "state") && !abbreviates(words[1].text, "policy") && words[1].text != "monitor" {
 			return "the object " + shown(words[0])
 		}
 		words = words[1:]
@@ -76,11 +76,11 @@ func nmcliCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 	switch {
 	case len(words) == 0:
 		return ""
-	case strings.HasPrefix("general", words[0]) && (len(words) == 1 || words[1] == "status" || len(words) == 2 && words[1] == "hostname" || words[1] == "permissions"):
+	case abbreviates(words[0], "general") && (len(words) == 1 || words[1] == "status" || len(words) == 2 && words[1] == "hostname" || words[1] == "permissions"):
 		return ""
-	case (strings.HasPrefix("connection", words[0]) || strings.HasPrefix("device", words[0])) && (len(words) == 1 || words[1] == "show" || words[1] == "status"):
+	case (abbreviates(words[0], "connection") || abbreviates(words[0], "device")) && (len(words) == 1 || words[1] == "show" || words[1] == "status"):
 		return ""
-	case strings.HasPrefix("device", words[0]) && len(words) > 2 && words[1] == "wifi" && words[2] == "list":
+	case abbreviates(words[0], "device") && len(words) > 2 && words[1] == "wifi" && words[2] == "list":
 		return ""
 	case words[0] == "networking" && (len(words) == 1 || words[1] == "connectivity") || words[0] == "radio" && len(words) == 1 || words[0] == "monitor":
 		return ""

@@ -100,7 +100,7 @@ func (r *reader) option(row *row, s *scope, p *parsed, words []word) (n int, why
 	if o, is := row.options[name]; is && o.takes != '!' {
 		switch {
 		case o.takes == '=' && !has:
-			return r.next(row, s, p, name, o, words)
+			return r.next(s, p, name, o, words)
 		case has && o.takes == 0:
 			return 0, "a value behind " + probes.Shown(name)
 		}
@@ -158,7 +158,7 @@ func (r *reader) letters(row *row, s *scope, p *parsed, words []word) (n int, wh
 			continue
 		}
 		if i+1 == len(flag) && o.takes == '=' {
-			return r.next(row, s, p, name, o, words)
+			return r.next(s, p, name, o, words)
 		}
 		if row.marks["apart"] && o.takes == '=' {
 			return 0, "a value that may be in another place, behind " + probes.Shown(name)
@@ -175,7 +175,7 @@ func (r *reader) letters(row *row, s *scope, p *parsed, words []word) (n int, wh
 var number = regexp.MustCompile(`^-\d+[a-zA-Z]?$`)
 
 // next takes the next word as the value of an option.
-func (r *reader) next(row *row, s *scope, p *parsed, name string, o option, words []word) (n int, why string) {
+func (r *reader) next(s *scope, p *parsed, name string, o option, words []word) (n int, why string) {
 	if len(words) < 2 || words[1].many || strings.HasPrefix(words[1].text, "-") && len(words[1].text) > 1 && o.typed != "any" && o.typed != "sql" && o.typed != "shell" && !number.MatchString(words[1].text) {
 		return 0, "no value behind " + probes.Shown(name)
 	}

@@ -278,68 +278,93 @@ func printfCommand(_ *reader, _ *row, words []word, _ *scope) string {
 }
 
 // tarCommand judges tar, of which only the listing of an archive reads.
-func tarCommand(_ *reader, row *row, words []word, _ *scope) string {
-	lists := false
-	file := false
+func tarCommand(_ *reader, _ *row, words []word, _ *scope) string {
+	var call tarCall
 	for i, w := range words {
-		text := w.text
 		if !w.known() {
 			if w.wild() {
 				return "the word " + shown(w) + ", which may become an option"
 			}
 			continue
 		}
-		old := i == 0 && !strings.HasPrefix(text, "-")
-		switch {
-		case text == "--help" || text == "--version":
+		if w.text == "--help" || w.text == "--version" {
 			return ""
-		case file && !old:
-			file = false
-			if host, _, ok := strings.Cut(text, ":"); ok && !strings.Contains(host, "/") {
-				return "an archive on another machine"
-			}
-			if strings.HasPrefix(text, "-") && text != "-" {
-				return "no value behind -f"
-			}
-		case strings.HasPrefix(text, "--"):
-			name, _, _ := strings.Cut(text, "=")
-			switch name {
-			case "--list":
-				lists = true
-			case "--file":
-				if file = !strings.Contains(text, "="); !file && strings.Contains(text, ":") {
-					return "an archive on another machine"
-				}
-			case "--verbose", "--gzip", "--bzip2", "--xz", "--zstd", "--auto-compress", "--wildcards", "--no-wildcards", "--exclude", "--strip-components",
-				"--full-time", "--numeric-owner", "--utc", "--quoting-style", "--show-transformed-names", "--totals", "--null", "--absolute-names", "--ignore-zeros":
-			default:
-				return "the option " + probes.Shown(name)
-			}
-		case strings.HasPrefix(text, "-") && len(text) > 1 || old:
-			letters := strings.TrimPrefix(text, "-")
-			for at, c := range letters {
-				switch c {
-				case 't':
-					lists = true
-				case 'f':
-					if at+1 == len(letters) || old {
-						file = true
-					}
-					if !old && at+1 < len(letters) { // the rest is the file
-						letters = letters[:at+1]
-					}
-				case 'v', 'z', 'j', 'J', 'a', 'Z', 'p', 'P', 'n':
-				default:
-					return "the option " + probes.Shown(string(c))
-				}
-				if !old && at+1 >= len(letters) {
-					break
-				}
-			}
+		}
+		if why := call.word(w.text, i == 0); why != "" {
+			return why
 		}
 	}
-	if !lists {
+	if !call.lists {
 		return "no -t"
+	}
+	return ""
+}
+
+// A tarCall is what the words of a call of tar ask for.
+type tarCall struct {
+	lists bool // the archive is listed
+	file  bool // the next word names the archive
+}
+
+func (c *tarCall) word(text string, first bool) string {
+	old := first && !strings.HasPrefix(text, "-") // letters without a dash, as in "tar tf"
+	switch {
+	case c.file && !old:
+		return c.archive(text)
+	case strings.HasPrefix(text, "--"):
+		return c.long(text)
+	case strings.HasPrefix(text, "-") && len(text) > 1 || old:
+		return c.letters(strings.TrimPrefix(text, "-"), old)
+	}
+	return ""
+}
+
+// archive takes the word behind -f.
+func (c *tarCall) archive(text string) string {
+	c.file = false
+	if host, _, ok := strings.Cut(text, ":"); ok && !strings.Contains(host, "/") {
+		return "an archive on another machine"
+	}
+	if strings.HasPrefix(text, "-") && text != "-" {
+		return "no value behind -f"
+	}
+	return ""
+}
+
+func (c *tarCall) long(text string) string {
+	name, _, attached := strings.Cut(text, "=")
+	switch name {
+	case "--list":
+		c.lists = true
+	case "--file":
+		c.file = !attached
+		if attached && strings.Contains(text, ":") {
+			return "an archive on another machine"
+		}
+	case "--verbose", "--gzip", "--bzip2", "--xz", "--zstd", "--auto-compress", "--wildcards", "--no-wildcards", "--exclude", "--strip-components",
+		"--full-time", "--numeric-owner", "--utc", "--quoting-style", "--show-transformed-names", "--totals", "--null", "--absolute-names", "--ignore-zeros":
+	default:
+		return "the option " + probes.Shown(name)
+	}
+	return ""
+}
+
+// letters reads options of one letter. Behind a dash, what follows f in the word is the archive; in the old form, the archive
+// is always the next word.
+func (c *tarCall) letters(letters string, old bool) string {
+	for at, letter := range letters {
+		switch letter {
+		case 't':
+			c.lists = true
+		case 'f':
+			c.file = old || at+1 == len(letters)
+			if !old {
+				return ""
+			}
+		case 'v', 'z', 'j', 'J', 'a', 'Z', 'p', 'P', 'n':
+		default:
+			return "the option " + probes.Shown(string(letter))
+		}
 	}
 	return ""
 }

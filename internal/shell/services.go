@@ -104,7 +104,7 @@ func ghQuery(p parsed) string {
 // ssmCommand judges the reads of AWS that decrypt only if they are told to.
 func ssmCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 	for _, o := range p.options {
-		if strings.HasPrefix("--with-decryption", o.name) && len(o.name) > 4 {
+		if abbreviates(o.name, "--with-decryption") && len(o.name) > 4 {
 			return "--with-decryption, which prints a secret"
 		}
 	}
@@ -121,10 +121,8 @@ func herokuCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 	if len(p.operands) == 0 || !p.operands[0].known() {
 		return "no command that is known"
 	}
-	for _, name := range herokuReads {
-		if name == p.operands[0].text {
-			return ""
-		}
+	if slices.Contains(herokuReads, p.operands[0].text) {
+		return ""
 	}
 	return shown(p.operands[0])
 }

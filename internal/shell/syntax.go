@@ -76,7 +76,7 @@ func (r *reader) command(cmd syntax.Command, s *scope) string {
 	case *syntax.CaseClause:
 		return r.cases(c, s)
 	case *syntax.FuncDecl:
-		return r.function(c, s)
+		return r.function(c)
 	case *syntax.ArithmCmd:
 		if why := nested(c.X); why != "" {
 			return why
@@ -212,7 +212,7 @@ func (r *reader) cases(c *syntax.CaseClause, s *scope) string {
 
 // function judges the body of a function where it is declared, with nothing known: a shell also runs some functions on
 // its own, such as chpwd.
-func (r *reader) function(c *syntax.FuncDecl, s *scope) string {
+func (r *reader) function(c *syntax.FuncDecl) string {
 	if c.Name == nil || !isName(c.Name.Value) {
 		return "a function whose name is not a plain one"
 	}

@@ -20,7 +20,7 @@ var tables embed.FS
 type row struct {
 	name    string
 	kind    kind
-	skip    int            // how many operands are before the command that a row of kind runs runs
+	skip    int            // of kind runs: how many operands are before the command that is run
 	shape   *regexp.Regexp // what the operands must look like, where kind is matched
 	do      handler        // what judges the options and operands beyond the table
 	options map[string]option
@@ -101,6 +101,7 @@ func within(path string) bool {
 
 func readTables() (rows map[string]*row, faults []string) {
 	rows = make(map[string]*row)
+	named := handlers()
 	files, err := fs.Glob(tables, "tables/*.txt")
 	if err != nil {
 		return nil, []string{err.Error()}
@@ -113,7 +114,7 @@ func readTables() (rows map[string]*row, faults []string) {
 		if err != nil {
 			return nil, []string{err.Error()}
 		}
-		t := tableReader{rows: rows, sets: make(map[string][]string)}
+		t := tableReader{rows: rows, sets: make(map[string][]string), handlers: named}
 		for line := range strings.Lines(strings.ReplaceAll(string(text), "\n\t", " ")) {
 			if err := t.line(strings.TrimSpace(line)); err != nil {
 				faults = append(faults, fmt.Sprintf("%s: %v", path.Base(file), err))
@@ -139,9 +140,10 @@ func underVerbs(rows map[string]*row, name string) bool {
 }
 
 type tableReader struct {
-	rows map[string]*row
-	sets map[string][]string
-	area []string // the marks of the section
+	rows     map[string]*row
+	sets     map[string][]string
+	handlers map[string]handler // by what stands behind do=
+	area     []string           // the marks of the section
 }
 
 func (t *tableReader) line(line string) error {
@@ -226,7 +228,7 @@ func (t *tableReader) row(name string, words []string) (*row, error) {
 		return nil, fmt.Errorf("no kind %q", what)
 	}
 	for _, word := range words[1:] {
-		if err := made.token(word); err != nil {
+		if err := t.token(made, word); err != nil {
 			return nil, err
 		}
 	}
@@ -239,14 +241,14 @@ func (t *tableReader) row(name string, words []string) (*row, error) {
 }
 
 // token reads one word of a row behind its kind.
-func (made *row) token(word string) error {
+func (t *tableReader) token(made *row, word string) error {
 	switch {
 	case word == "--*":
 		made.open = true
 	case word == "-*":
 		made.openOne = true
 	case strings.HasPrefix(word, "do="):
-		made.do = handlerOf(word[3:])
+		made.do = t.handlers[word[3:]]
 		if made.do == nil {
 			return fmt.Errorf("no handler %q", word)
 		}

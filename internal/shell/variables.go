@@ -388,7 +388,7 @@ func (r *reader) expansion(p *syntax.ParamExp, v value, s *scope) (made value, s
 	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		return v, true, ""
 	case syntax.OtherParamOps: // ${x@Q}
-		if len(w.text) != 1 || !strings.Contains("QULul", w.text) {
+		if len(w.text) != 1 || strings.IndexByte("QULul", w.text[0]) < 0 {
 			return v, true, "an operator of a variable that may run its value"
 		}
 	}

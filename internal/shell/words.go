@@ -31,6 +31,9 @@ func (w word) known() bool { return !w.many && !w.glob && !strings.Contains(w.te
 // is reports whether a word is exactly a text.
 func (w word) is(text string) bool { return w.known() && w.text == text }
 
+// abbreviates reports whether a word is the beginning of a full name, which some commands read as that name.
+func abbreviates(word, full string) bool { return strings.HasPrefix(full, word) }
+
 // with returns a part of a word.
 func (w word) with(text string) word {
 	w.text = text
