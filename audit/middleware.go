@@ -19,7 +19,7 @@ import (
 // another goroutine, is not written yet: the mutex and over decide. It is the context that carries itself
 // and the state of the call, so that both cost one allocation.
 type passage struct {
-	callstate.State
+	callstate.Point
 
 	trail   *Trail
 	outside callstate.Passage
@@ -47,7 +47,7 @@ func (*uncancelled) Err() error                  { return nil }
 
 func (t *Trail) begin(ctx context.Context) *passage {
 	p := &passage{trail: t, outside: callstate.PassageOf(ctx), n: t.calls.Add(1), began: time.Now()}
-	p.State = callstate.Pass(ctx, p)
+	p.Pass(ctx, p)
 	p.kept.Context = ctx //nolint:fatcontext // the one that it was begun in
 	return p
 }

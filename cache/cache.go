@@ -226,7 +226,7 @@ func (c *cacher) keep(id key, call *middleware.Call, e entry, age, ttl time.Dura
 
 func (c *cacher) answered(ctx context.Context, call *middleware.Call, how string, age time.Duration) {
 	freshness := call.Tool.Annotations.Freshness
-	callstate.Of(ctx).Write(func(r *callstate.Record) { r.Cached, r.Age, r.Freshness = true, age, freshness })
+	callstate.Of(ctx).Remembered(age, freshness)
 	record(ctx, how, "")
 	if c.Logger.Enabled(ctx, slog.LevelDebug) {
 		c.log(ctx, call, how, age)

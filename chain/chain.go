@@ -29,29 +29,32 @@ func (c Chain) Then(executor middleware.ToolCaller) middleware.ToolCaller {
 	if executor == nil {
 		panic("chain: Then was given a nil executor")
 	}
-	return assemble(c.links, executor, entry{guards: guarded(executor)})
+	return assemble(c.links, executor, &entry{guards: guarded(executor)})
 }
 
 // assemble puts the middlewares in front of an executor, and the entry outside of them.
-func assemble(links []middleware.Middleware, executor middleware.ToolCaller, e entry) middleware.ToolCaller {
+func assemble(links []middleware.Middleware, executor middleware.ToolCaller, e *entry) middleware.ToolCaller {
 	if r, ok := executor.(*reader); ok { // the chain is read and not used
 		return r.read(links)
 	}
 	e.first = executor
-	if _, ok := executor.(middleware.Describer); !ok { // it is no guard, which ends the call itself, and no other part of a chain
-		e.first = exit{executor}
+	if _, ok := executor.(middleware.Describer); !ok { // a guard ends the call itself
+		e.first = exit{executor, &e.chain}
 	}
 	for _, link := range slices.Backward(links) {
 		e.first = link(e.first)
 	}
-	return &e
+	return e
 }
 
 // An exit ends the state of a call before an executor without a guard: what the executor calls is another call.
-type exit struct{ executor middleware.ToolCaller }
+type exit struct {
+	executor middleware.ToolCaller
+	chain    *callstate.Chain
+}
 
 func (x exit) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return x.executor.CallTool(callstate.Leave(ctx), call)
+	return x.executor.CallTool(x.chain.Exit(ctx), call)
 }
 
 // An entry begins the state of a call that enters a chain.
@@ -59,7 +62,7 @@ type entry struct {
 	first  middleware.ToolCaller
 	kind   string
 	guards bool            // the executor is guarded
-	judge  callstate.Judge // of the chain's Preflight, nil without one
+	chain  callstate.Chain // with the judge of its Preflight
 }
 
 func (e *entry) Describe() middleware.Description {
@@ -67,5 +70,5 @@ func (e *entry) Describe() middleware.Description {
 }
 
 func (e *entry) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return e.first.CallTool(callstate.Enter(ctx, &call, e.judge), call)
+	return e.first.CallTool(e.chain.Enter(ctx, &call), call)
 }

@@ -111,9 +111,9 @@ func (s Standard) before(next middleware.ToolCaller) middleware.ToolCaller {
 	if a, ok := next.(Admitter); ok {
 		s.admit = a.Admit
 	}
-	e := entry{kind: turn.Kind, guards: guarded(next)}
+	e := &entry{kind: turn.Kind, guards: guarded(next)}
 	if s.Preflight != nil {
-		e.judge = callstate.JudgeBy(s.Preflight)
+		e.chain.Judge = callstate.JudgeBy(s.Preflight)
 	}
 	return assemble(s.links(), next, e)
 }

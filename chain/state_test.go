@@ -275,3 +275,27 @@ func TestListenersChangeNothing(t *testing.T) {
 		}
 	}
 }
+
+// A chain that is a part of another one has the state of the whole, whatever is behind it.
+func TestChainAsAPartOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, part := range map[string]middleware.Middleware{
+		"a chain":  chain.New(passing, infer.New(infer.Options{})).Then,
+		"standard": chain.Standard{Infer: infer.New(infer.Options{})}.Middleware(),
+	} {
+		own := &reads{}
+		outermost := func(next middleware.ToolCaller) middleware.ToolCaller {
+			own.next = next
+			return own
+		}
+		whole := chain.New(outermost, part, func(next middleware.ToolCaller) middleware.ToolCaller {
+			return middleware.ToolCallerFunc(next.CallTool)
+		}, cache.New(cache.Options{})).Then(accepting())
+		if _, err := whole.CallTool(t.Context(), middleware.Call{Tool: tool(t, "list_orders", annotation.ReadOnly())}); err != nil {
+			t.Fatal(err)
+		}
+		if len(own.last.Decisions) != 1 || own.last.Decisions[0].Stage != "cache" {
+			t.Errorf("%s: the record has %+v", name, own.last.Decisions)
+		}
+	}
+}

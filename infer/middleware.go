@@ -59,7 +59,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		if classed := c.classed(tool); classed != nil {
 			call.Tool = classed
 			ctx = callstate.WithClass(ctx, classed)
-			callstate.Of(ctx).Write(func(r *callstate.Record) { r.Tool = classed })
+			callstate.Of(ctx).Classify(classed)
 		}
 	}
 	return c.next.CallTool(ctx, call)

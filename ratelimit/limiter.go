@@ -101,8 +101,8 @@ func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, scope string,
 		if inLine {
 			l.leave(ctx, w)
 		}
-		if said := callstate.Of(ctx); waited && said != nil {
-			said.Decide("ratelimit", "waited", time.Since(arrived).String())
+		if waited {
+			callstate.Of(ctx).Decide("ratelimit", "waited", time.Since(arrived).String())
 		}
 	}()
 	for {

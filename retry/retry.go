@@ -101,7 +101,7 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 }
 
 func (r *retrier) attempt(ctx context.Context, call *middleware.Call) (*mcp.CallToolResult, error) {
-	callstate.Of(ctx).Write(func(r *callstate.Record) { r.Attempts++ })
+	callstate.Of(ctx).Attempted()
 	return r.next.CallTool(ctx, *call)
 }
 

@@ -26,17 +26,17 @@ type answer struct {
 // that may lower it: the host's own rules, and a server that the host trusts. The call's tool is the static
 // one, changed by over. Further in, an answer to the same call can only be raised: it is laid over the first.
 func WithAnswer(ctx context.Context, call *middleware.Call, static *middleware.Tool, over Over) context.Context {
-	s := derive(ctx)
-	a := &answer{binding: Bind(Of(ctx), call), static: static, found: call.Tool.Annotations, over: over, outer: s.answer}
-	if have := s.answer.to(a.binding); have != nil {
+	p := derive(ctx)
+	a := &answer{binding: Bind(Of(ctx), call), static: static, found: call.Tool.Annotations, over: over, outer: p.holds.answer}
+	if have := p.holds.answer.to(a.binding); have != nil {
 		if have.found.Safety() < a.found.Safety() {
 			return ctx
 		}
 		a.static = have.static
 		a.over = func(accepted annotation.Annotations) annotation.Annotations { return over(have.over(accepted)) }
 	}
-	s.answer = a
-	return &s
+	p.holds.answer = a
+	return &p.State
 }
 
 // to returns the innermost answer to the call with that binding, nil for none.
@@ -53,7 +53,7 @@ func Answer(ctx context.Context, call *middleware.Call, over Over) context.Conte
 	tool.Annotations = over(tool.Annotations)
 	call.Tool = &tool
 	ctx = WithAnswer(ctx, call, static, over)
-	Of(ctx).Write(func(r *Record) { r.Tool = call.Tool })
+	Of(ctx).Classify(call.Tool)
 	return ctx
 }
 

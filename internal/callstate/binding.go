@@ -123,9 +123,9 @@ func (e *extraError) Permanent() bool { return true }
 
 // WithMark returns a context that carries audit's mark: exactly this call is recorded, before it is made.
 func WithMark(ctx context.Context, call *middleware.Call) context.Context {
-	s, mark := derive(ctx), Bind(Of(ctx), call)
-	s.mark = &mark
-	return &s
+	p, mark := derive(ctx), Bind(Of(ctx), call)
+	p.holds.mark = &mark
+	return &p.State
 }
 
 // Marked reports whether exactly this call is recorded.

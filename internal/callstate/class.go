@@ -9,12 +9,12 @@ import (
 // WithClass returns a context that carries the class which inference gave to a tool without a catalog. It holds for
 // exactly this definition. Further in, the class of a tool can only be raised.
 func WithClass(ctx context.Context, tool *middleware.Tool) context.Context {
-	s := derive(ctx)
-	if have := s.class; have != nil && have.Server == tool.Server && have.Name() == tool.Name() && have.Safety() < tool.Safety() {
+	if have := nearest(ctx).within().class; have != nil && have.Server == tool.Server && have.Name() == tool.Name() && have.Safety() < tool.Safety() {
 		return ctx
 	}
-	s.class = tool
-	return &s
+	p := derive(ctx)
+	p.holds.class = tool
+	return &p.State
 }
 
 // Classified returns the tool that inference classified, if it is the one that the call
@@ -33,15 +33,16 @@ type limit struct {
 // WithLimit returns a context for a caller that may use only the tools that sees returns
 // true for, whichever executor of the catalog the call comes to.
 func WithLimit(ctx context.Context, sees func(*middleware.Tool) bool) context.Context {
-	l := &limited{State: derive(ctx)}
-	l.limit = limit{sees, l.State.limit}
-	l.State.limit = &l.limit
+	l := new(limited)
+	l.derive(ctx)
+	l.limit = limit{sees, l.holds.limit}
+	l.holds.limit = &l.limit
 	return &l.State
 }
 
 // limited is a limit and the state that carries it, in one piece.
 type limited struct {
-	State
+	Point
 
 	limit limit
 }

@@ -15,7 +15,6 @@ var Observe = func(string) {}
 // facts are what was computed from the arguments that the call had last.
 type facts struct {
 	spelling spelling // of the arguments
-	known    bool     // something was computed
 
 	form   []byte
 	err    error // why there is no form, and no identity
@@ -49,11 +48,12 @@ func Hash(arguments []byte) uint64 { return maphash.Bytes(seed, arguments) }
 
 // of returns the facts of these arguments. The lock is held.
 func (c *Call) of(arguments []byte) *facts {
-	f := &c.facts
-	if now := spellingOf(arguments); !f.known || f.spelling != now {
-		*f = facts{spelling: now, known: true}
+	if now := spellingOf(arguments); c.facts == nil {
+		c.facts = &facts{spelling: now}
+	} else if c.facts.spelling != now {
+		*c.facts = facts{spelling: now}
 	}
-	return f
+	return c.facts
 }
 
 // formOf returns the facts of these arguments with their form. The lock is held.
@@ -61,19 +61,10 @@ func (c *Call) formOf(arguments []byte) (*facts, error) {
 	f := c.of(arguments)
 	if !f.formed && f.err == nil {
 		Observe("form")
-		f.form, f.err = canonical.AppendObject(c.formRoom(len(arguments)), arguments)
+		f.form, f.err = canonical.AppendObject(make([]byte, 0, len(arguments)), arguments)
 		f.formed = true
 	}
 	return f, f.err
-}
-
-// formRoom returns space for a form. A form that was handed out stays what it is, so the space is for the first one.
-func (c *Call) formRoom(length int) []byte {
-	if c.formed || length > len(c.form) {
-		return make([]byte, 0, length)
-	}
-	c.formed = true
-	return c.form[:0]
 }
 
 // Form returns the canonical form of the call's arguments, or an [*ArgumentsError] if they are not one unambiguous JSON

@@ -13,7 +13,7 @@ import (
 // A Grant is the approval of one call. It is good for one hand-over to the executor. It
 // is returned only if the executor reports that the call was not carried out.
 type Grant struct {
-	State // the one that carries it, so that both are one piece
+	Point // the one that carries it, so that both are one piece
 
 	binding Binding
 	expires time.Time
@@ -34,8 +34,8 @@ const (
 // grant is about to be consumed, before the call is handed over; an error of it ends the grant, and the call.
 func WithGrant(ctx context.Context, call *middleware.Call, shown annotation.Safety, lifetime time.Duration, before func(context.Context) error) (context.Context, *Grant) {
 	g := &Grant{binding: BindCall(ctx, call), expires: time.Now().Add(lifetime), mild: !shown.MustConfirm(), before: before}
-	g.State = derive(ctx)
-	g.State.grant = g
+	g.derive(ctx)
+	g.holds.grant = g
 	return &g.State, g
 }
 
@@ -44,8 +44,8 @@ func WithGrant(ctx context.Context, call *middleware.Call, shown annotation.Safe
 // check, since they may be long after this one.
 func (g *Grant) Again(ctx context.Context) (context.Context, *Grant) {
 	once := &Grant{binding: g.binding, expires: g.expires, edited: g.edited, before: g.before}
-	once.State = derive(ctx)
-	once.State.grant = once
+	once.derive(ctx)
+	once.holds.grant = once
 	once.leave()
 	return &once.State, once
 }

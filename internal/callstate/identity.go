@@ -15,9 +15,13 @@ import (
 // the definition's digest has one length, so that no two lists of parts give the same text.
 type Identity [sha256.Size]byte
 
+// maxKept is how long a form may be that is kept beside the identity. Most calls need a form for nothing else, and it
+// takes less time to compute a long one again than to keep it each time.
+const maxKept = 512
+
 // identify computes the identity, and the form if there is none, in a text that is used again. The lock is held.
 func (c *Call) identify(call *middleware.Call) {
-	f, room := &c.facts, rooms.Get().(*[]byte)
+	f, room := c.facts, rooms.Get().(*[]byte)
 	text := appendParts((*room)[:0], call)
 	parts := len(text)
 	if f.formed {
@@ -25,7 +29,9 @@ func (c *Call) identify(call *middleware.Call) {
 	} else {
 		Observe("form")
 		text, f.err = canonical.AppendObject(text, call.Arguments)
-		f.form, f.formed = append(c.formRoom(len(text)-parts), text[parts:]...), true
+		if form := text[parts:]; f.err == nil && len(form) <= maxKept {
+			f.form, f.formed = append([]byte(nil), form...), true
+		}
 	}
 	f.identity, f.hash = sha256.Sum256(text), maphash.Bytes(seed, text[parts:])
 	if *room = text; cap(text) <= maxRoom {

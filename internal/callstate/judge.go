@@ -26,9 +26,9 @@ func JudgeBy(m middleware.Middleware) Judge {
 
 // WithJudge returns a context that carries a judge for arguments that a person edits.
 func WithJudge(ctx context.Context, judge Judge) context.Context {
-	s := derive(ctx)
-	s.judge = judge
-	return &s
+	p := derive(ctx)
+	p.holds.judge = judge
+	return &p.State
 }
 
 // JudgeOf returns the judge that the context carries, nil without one.

@@ -69,44 +69,96 @@ func (r *Record) Memory(d Decision) string {
 
 // Decide adds a decision.
 func (s *State) Decide(stage, what, why string) {
-	s.Write(func(r *Record) { r.Decisions = append(r.Decisions, Decision{stage, what, why}) })
+	if s.live() {
+		s.call.mu.Lock()
+		defer s.call.mu.Unlock()
+		s.call.decisions = append(s.call.decisions, Decision{stage, what, why})
+	}
+}
+
+// Classify records the tool as it is classified now.
+func (s *State) Classify(tool *middleware.Tool) {
+	if s.live() {
+		s.call.mu.Lock()
+		defer s.call.mu.Unlock()
+		s.call.tool = tool
+	}
+}
+
+// Attempted counts an attempt.
+func (s *State) Attempted() {
+	if s.live() {
+		s.call.mu.Lock()
+		defer s.call.mu.Unlock()
+		s.call.attempts++
+	}
+}
+
+// Remembered records that the result is an earlier one, or that of another caller.
+func (s *State) Remembered(age time.Duration, freshness annotation.Freshness) {
+	if s.live() {
+		s.call.mu.Lock()
+		defer s.call.mu.Unlock()
+		s.call.cached, s.call.age, s.call.freshness = true, age, freshness
+	}
 }
 
 // Write changes the record by f.
 func (s *State) Write(f func(*Record)) {
-	if s.live() {
-		s.call.write(f)
+	if !s.live() {
+		return
 	}
-}
-
-func (c *Call) write(f func(*Record)) {
+	c := s.call
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f(&c.record)
+	r := c.whole()
+	f(&r)
+	c.tool, c.attempts, c.cached, c.age, c.freshness, c.decisions = r.Tool, r.Attempts, r.Cached, r.Age, r.Freshness, r.Decisions
+	if c.rest == nil {
+		c.rest = new(Record)
+	}
+	*c.rest = r
+}
+
+// whole returns the record as it is. The lock is held.
+func (c *Call) whole() (r Record) {
+	if c.rest != nil {
+		r = *c.rest
+	}
+	r.Tool, r.Attempts, r.Cached, r.Age, r.Freshness, r.Decisions = c.tool, c.attempts, c.cached, c.age, c.freshness, c.decisions
+	return r
 }
 
 // Record returns what has happened so far. Its decisions are read-only.
 func (s *State) Record() (r Record) {
-	s.Write(func(now *Record) {
-		r = *now
+	if s.live() {
+		s.call.mu.Lock()
+		defer s.call.mu.Unlock()
+		r = s.call.whole()
 		r.Decisions = slices.Clip(r.Decisions) // later ones are written behind these
-	})
+	}
 	return r
 }
 
 // Waited returns how long the call has waited for people so far, without a copy of the record.
-func (s *State) Waited() (d time.Duration) {
-	s.Write(func(r *Record) { d = r.Waited })
-	return d
+func (s *State) Waited() time.Duration {
+	if s.live() {
+		s.call.mu.Lock()
+		defer s.call.mu.Unlock()
+		if s.call.rest != nil {
+			return s.call.rest.Waited
+		}
+	}
+	return 0
 }
 
 // Tool returns the tool as it was classified furthest in, and tool if nothing did.
 func (s *State) Tool(tool *middleware.Tool) *middleware.Tool {
-	s.Write(func(r *Record) {
-		if r.Tool != nil {
-			tool = r.Tool
-		}
-	})
+	if s.live() {
+		s.call.mu.Lock()
+		defer s.call.mu.Unlock()
+		return cmp.Or(s.call.tool, tool)
+	}
 	return tool
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 )
 
@@ -45,9 +47,9 @@ func TestStateCostsOneAllocation(t *testing.T) {
 	if got := testing.AllocsPerRun(100, func() {
 		ctx, _ := callstate.Ensure(outer)
 		callstate.Leave(ctx)
-		callstate.Of(ctx).Write(attempt)
-		callstate.Of(ctx).Decide("cache", "miss", "")
-		callstate.Of(ctx).Decide("retry", "again", "")
+		callstate.Of(ctx).Attempted()
+		callstate.Of(ctx).Remembered(time.Second, annotation.Stable)
+		callstate.Of(ctx).Decide("cache", "hit", "")
 	}); got != 1 {
 		t.Errorf("%v allocations, want 1", got)
 	}

@@ -6,15 +6,17 @@
 // first one of each call ([Enter]), and a middleware that is used alone does so too ([Ensure]). Facts about the whole
 // call stand in a [Call], which all states of it share. An approval, a class and other facts that hold only further in
 // stand in a named field of the state that gives them and of those derived from that one: they end where its context
-// ends, and nothing further out sees them. A call that an executor makes inside has a state of its own, whose parent is
-// this one.
+// ends, and nothing further out sees them. A call that an executor makes inside has a state of its own, whose
+// context comes from this one.
 package callstate
 
 import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -23,22 +25,22 @@ import (
 type State struct {
 	context.Context
 
-	call   *Call  // what all states of the call share; nil for one that is made before its call
-	parent *State // of the call that this one is made within, nil for none
-	over   bool   // the call was handed to its executor
-	inward
+	call   *Call   // what all states of the call share; nil for one that is made before its call
+	over   bool    // the call was handed to its executor
+	inward *inward // nil for nothing; never changed once the state is in a context
 }
 
 // inward is what holds from one point on the way of a call inwards.
 type inward struct {
 	own
 
-	class   *middleware.Tool // the tool as inference classified it: [WithClass]
-	answer  *answer          // what preflight found: [WithAnswer]
-	grant   *Grant           // the approval of the call: [WithGrant]
-	mark    *Binding         // of the call that is recorded before it is made: [WithMark]
-	sent    *middleware.Call // that is sent through the SDK: [WithSent]
-	passage Passage          // through audit: [State.Pass]
+	class    *middleware.Tool // the tool as inference classified it: [WithClass]
+	answer   *answer          // what preflight found: [WithAnswer]
+	grant    *Grant           // the approval of the call: [WithGrant]
+	mark     *Binding         // of the call that is recorded before it is made: [WithMark]
+	sent     *middleware.Call // that is sent through the SDK: [WithSent]
+	passage  Passage          // through audit: [Point.Pass]
+	recorded int32            // how many passages of the call are outside of this point
 }
 
 // own is the part of inward that does not hold for calls that the executor makes inside.
@@ -47,26 +49,42 @@ type own struct {
 	limit    *limit   // on the tools that the caller may use: [WithLimit]
 	admitted Admitted // to a session: [WithAdmitted]
 	ticket   Ticket   // of a batch: [WithTicket]
-	recorded int      // how many passages through audit are outside of this point
 }
 
 func (o *own) empty() bool {
-	return o.judge == nil && o.limit == nil && o.admitted == (Admitted{}) && o.ticket == nil && o.recorded == 0
+	return o.judge == nil && o.limit == nil && o.admitted == (Admitted{}) && o.ticket == nil
 }
 
-// A Call is what all states of one call have in common.
+// A Point is a state that adds something, and what holds there, in one piece.
+type Point struct {
+	State
+
+	holds inward
+}
+
+// A Call is what all states of one call have in common. It is small, since each call has one: what few calls need is
+// made when it is needed.
 type Call struct {
+	chain  *Chain      // that the call entered first, nil for none
+	handed atomic.Bool // left is in use
+
 	mu       sync.Mutex // guards what follows
-	record   Record
-	recorded int // how many passages through audit have begun
-	facts    facts
+	recorded int32      // how many passages through audit have begun
+
+	// The part of the record that most calls have.
+	tool      *middleware.Tool
+	attempts  int
+	cached    bool
+	age       time.Duration
+	freshness annotation.Freshness
+	decisions []Decision
+
+	rest  *Record // nil until a part of it is written that is not above
+	facts *facts  // nil until something is computed from the arguments
 
 	// Space for most calls.
-	decisions [4]Decision
-	form      [256]byte
-	formed    bool // form is in use
-	left      State
-	handed    atomic.Bool // left is in use
+	decision [1]Decision
+	left     State
 }
 
 type key struct{}
@@ -82,17 +100,22 @@ func (s *State) Value(k any) any {
 // nearest returns the innermost state of the context, of this call or an enclosing one. The nil State is one without
 // anything.
 func nearest(ctx context.Context) *State {
+	if s, ok := ctx.(*State); ok { // as for most middlewares, which add nothing to the context
+		return s
+	}
 	s, _ := ctx.Value(key{}).(*State)
 	return s
 }
 
-// within returns what holds at a point.
-func (s *State) within() inward {
-	if s == nil {
-		return inward{}
+// within returns what holds at a point, which is read-only.
+func (s *State) within() *inward {
+	if s == nil || s.inward == nil {
+		return &nothing
 	}
 	return s.inward
 }
+
+var nothing inward
 
 // Of returns the state of the call that ctx belongs to, nil if there is none or if the call has been handed to its
 // executor.
@@ -103,19 +126,24 @@ func Of(ctx context.Context) *State {
 	return nil
 }
 
-// derive returns a state further in, of the same call.
-func derive(ctx context.Context) State {
-	outer := nearest(ctx)
-	s := State{Context: ctx, inward: outer.within()}
-	switch {
-	case outer == nil:
-	case outer.over:
-		s.parent = outer
-	default:
-		s.call, s.parent = outer.call, outer.parent
-	}
-	return s
+// derive returns a point further in, of the same call, where the same holds so far.
+func derive(ctx context.Context) *Point {
+	p := new(Point)
+	p.derive(ctx)
+	return p
 }
+
+func (p *Point) derive(ctx context.Context) {
+	outer := nearest(ctx)
+	p.holds = *outer.within()
+	p.State = State{Context: ctx, inward: &p.holds}
+	if outer != nil && !outer.over {
+		p.call = outer.call
+	}
+}
+
+// leave ends what holds for the call alone.
+func (p *Point) leave() { p.over, p.holds.own = true, own{} }
 
 // first is the first state of a call, and what all of them share, in one piece.
 type first struct {
@@ -127,13 +155,13 @@ type first struct {
 // Begin returns the first state of a call.
 func Begin(ctx context.Context) *State {
 	outer, f := nearest(ctx), new(first)
-	f.shared.record.Decisions = f.shared.decisions[:0]
-	f.State = State{Context: ctx, call: &f.shared, inward: outer.within()}
-	f.recorded = 0
-	if outer != nil && outer.call == nil { // it was made for this call
-		f.parent = outer.parent
-	} else {
-		f.parent = outer
+	f.shared.decisions = f.shared.decision[:0]
+	f.State = State{Context: ctx, call: &f.shared}
+	if outer != nil && outer.inward != nil {
+		if f.inward = outer.inward; f.inward.recorded != 0 {
+			f.inward = new(*f.inward)
+			f.inward.recorded = 0
+		}
 	}
 	return &f.State
 }
@@ -147,9 +175,15 @@ func Ensure(ctx context.Context) (context.Context, *State) {
 	return s, s
 }
 
-// Enter returns the context of a call that enters a chain, with a new state unless ctx has that of a call of
-// the same tool. Judge classifies arguments that a person edits; nil for nothing that does.
-func Enter(ctx context.Context, call *middleware.Call, judge Judge) context.Context {
+// A Chain is one that calls enter. It may be a part of another one.
+type Chain struct {
+	Judge Judge // of arguments that a person edits; nil for none
+}
+
+// Enter returns the context of a call that enters the chain, with a new state unless ctx has that of a call of the same
+// tool.
+func (c *Chain) Enter(ctx context.Context, call *middleware.Call) context.Context {
+	judge := c.Judge
 	if s := Of(ctx); s.live() && s.call.same(call.Tool) {
 		if judge == nil {
 			return ctx
@@ -157,9 +191,9 @@ func Enter(ctx context.Context, call *middleware.Call, judge Judge) context.Cont
 		return WithJudge(ctx, judge)
 	}
 	s := Begin(ctx)
-	s.call.record.Tool = call.Tool
+	s.call.chain, s.call.tool = c, call.Tool
 	if judge != nil {
-		s.judge = judge
+		return WithJudge(s, judge)
 	}
 	return s
 }
@@ -171,33 +205,33 @@ func (s *State) live() bool { return s != nil && s.call != nil }
 func (c *Call) same(tool *middleware.Tool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	have := c.record.Tool
+	have := c.tool
 	return have == nil || tool != nil && have.Server == tool.Server && have.Name() == tool.Name()
 }
 
 // Leave returns the context for the executor of the call. A call that the executor makes has a state of its own.
 func Leave(ctx context.Context) context.Context {
 	s := Of(ctx)
-	if s == nil || s.call == nil && s.own.empty() {
+	switch {
+	case s == nil, s.call == nil && s.within().empty():
 		return ctx
+	case s.call != nil && s.within().empty() && s.call.handed.CompareAndSwap(false, true):
+		s.call.left = State{Context: ctx, call: s.call, over: true, inward: s.inward}
+		return &s.call.left
 	}
-	left := s.call.room()
-	*left = *s
-	left.Context = ctx
-	left.leave()
-	return left
+	p := derive(ctx)
+	p.leave()
+	return &p.State
 }
 
-// room returns the space for the state of the executor, which is a part of the call for the first one.
-func (c *Call) room() *State {
-	if c == nil || !c.handed.CompareAndSwap(false, true) {
-		return new(State)
+// Exit returns the context for what is behind the chain: an executor, or the rest of the chain that this one is a part
+// of. For an executor it leaves the call.
+func (c *Chain) Exit(ctx context.Context) context.Context {
+	if s := Of(ctx); s.live() && s.call.chain == c {
+		return Leave(ctx)
 	}
-	return &c.left
+	return ctx
 }
-
-// leave ends what holds for the call alone.
-func (s *State) leave() { s.over, s.own = true, own{} }
 
 // Sending returns the state of the call that is handed to its executor, nil without one. Facts about its arguments
 // are still valid.
@@ -205,10 +239,10 @@ func Sending(ctx context.Context) *State { return nearest(ctx) }
 
 // WithSent returns a context for what sends the call through the SDK.
 func WithSent(ctx context.Context, call *middleware.Call) context.Context {
-	s := derive(ctx)
-	s.sent = call
-	s.leave()
-	return &s
+	p := derive(ctx)
+	p.holds.sent = call
+	p.leave()
+	return &p.State
 }
 
 // Sent returns the ID and the scope of the call that an executor further out is sending, for a chain beneath a
@@ -230,9 +264,9 @@ type Ticket interface {
 
 // WithTicket returns a context for a call of a batch.
 func WithTicket(ctx context.Context, k Ticket) context.Context {
-	s := derive(ctx)
-	s.ticket = k
-	return &s
+	p := derive(ctx)
+	p.holds.ticket = k
+	return &p.State
 }
 
 // TicketOf returns the ticket of the context's call, nil for a call of no batch.
@@ -246,9 +280,9 @@ type Admitted struct {
 
 // WithAdmitted returns a context for a call that was admitted.
 func WithAdmitted(ctx context.Context, a Admitted) context.Context {
-	s := derive(ctx)
-	s.admitted = a
-	return &s
+	p := derive(ctx)
+	p.holds.admitted = a
+	return &p.State
 }
 
 // AdmittedTo returns where the context's call was admitted, the zero value for nowhere.
@@ -260,23 +294,22 @@ type Passage interface {
 	Outside() Passage
 }
 
-// Pass begins a passage of the context's call through audit. The state that it returns belongs to the passage. A call
-// that a host makes again begins with a record of its own.
-func Pass(ctx context.Context, p Passage) State {
+// Pass makes p the point where a passage of the context's call through audit begins. A call that a host makes again
+// begins with a record of its own.
+func (p *Point) Pass(ctx context.Context, through Passage) {
 	ctx, s := Ensure(ctx)
-	if !s.call.passes(s.recorded) {
+	if !s.call.passes(s.within().recorded) {
 		s = Begin(ctx)
 		ctx = s
 		s.call.passes(0)
 	}
-	inner := derive(ctx)
-	inner.passage = p
-	inner.recorded++
-	return inner
+	p.derive(ctx)
+	p.holds.passage = through
+	p.holds.recorded++
 }
 
 // passes counts a passage. It is false if one has begun that is not outside of this one.
-func (c *Call) passes(outside int) bool {
+func (c *Call) passes(outside int32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.recorded != outside {

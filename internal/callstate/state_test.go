@@ -49,8 +49,9 @@ func (p *passage) Outside() callstate.Passage { return p.outside }
 func TestPassagesOfOneCallShareItsRecord(t *testing.T) {
 	t.Parallel()
 	begin := func(ctx context.Context) *callstate.State {
-		s := callstate.Pass(ctx, &passage{callstate.PassageOf(ctx)})
-		return &s
+		p := new(callstate.Point)
+		p.Pass(ctx, &passage{callstate.PassageOf(ctx)})
+		return &p.State
 	}
 	given := context.Context(callstate.Begin(context.Background()))
 	outer := begin(given)
@@ -144,8 +145,9 @@ func TestFieldsHoldInward(t *testing.T) {
 		},
 		"passage": { // audit's, which names its trail
 			func(ctx context.Context, _ *middleware.Call) context.Context {
-				s := callstate.Pass(ctx, &passage{})
-				return &s
+				p := new(callstate.Point)
+				p.Pass(ctx, &passage{})
+				return &p.State
 			},
 			func(ctx context.Context, _ *middleware.Call) bool { return callstate.PassageOf(ctx) != nil },
 			true, true,
@@ -153,7 +155,7 @@ func TestFieldsHoldInward(t *testing.T) {
 	} {
 		its, other := callOf(`{"path":"a"}`), callOf(`{"path":"b"}`)
 		its.Tool.Annotations, other.Tool.Annotations = annotation.Destructive(), annotation.Destructive()
-		given := callstate.Enter(context.Background(), &its, nil)
+		given := new(callstate.Chain).Enter(context.Background(), &its)
 		inner := field.give(given, &its)
 		inside := callstate.Leave(inner)
 		for where, c := range map[string]struct {
@@ -163,7 +165,7 @@ func TestFieldsHoldInward(t *testing.T) {
 		}{
 			"further in":                      {inner, &its, true},
 			"further out":                     {given, &its, false},
-			"a second chain on that context":  {callstate.Enter(given, &other, nil), &other, false},
+			"a second chain on that context":  {new(callstate.Chain).Enter(given, &other), &other, false},
 			"another call of the executor":    {callstate.Begin(inside), &other, field.others},
 			"the same call from the executor": {callstate.Begin(inside), &its, field.covers},
 		} {
