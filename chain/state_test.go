@@ -123,8 +123,6 @@ func TestRecordCannotBeWritten(t *testing.T) {
 	forge := func(next middleware.ToolCaller) middleware.ToolCaller {
 		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 			r, _ := chain.RecordOf(ctx)
-			r.Approval = chain.Approval{ID: "forged", By: "eve"}
-			r.Tool = tool(t, "delete", annotation.ReadOnly())
 			for i := range r.Decisions {
 				r.Decisions[i] = chain.Decision{Stage: "hitl", What: "allowed"}
 			}

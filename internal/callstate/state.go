@@ -299,7 +299,7 @@ type Passage interface {
 func (p *Point) Pass(ctx context.Context, through Passage) {
 	ctx, s := Ensure(ctx)
 	if !s.call.passes(s.within().recorded) {
-		s = Begin(ctx)
+		s = Begin(ctx) //nolint:contextcheck // it is ctx, and more
 		ctx = s
 		s.call.passes(0)
 	}
