@@ -30,6 +30,8 @@ type facts struct {
 	bound               bool
 	server, name, scope string
 	digest              middleware.Digest
+
+	room [256]byte // for the form of most calls
 }
 
 // A spelling tells whether arguments are the bytes that they were, without a copy of them, for a middleware that writes
@@ -48,10 +50,8 @@ func Hash(arguments []byte) uint64 { return maphash.Bytes(seed, arguments) }
 
 // of returns the facts of these arguments. The lock is held.
 func (c *Call) of(arguments []byte) *facts {
-	if now := spellingOf(arguments); c.facts == nil {
-		c.facts = &facts{spelling: now}
-	} else if c.facts.spelling != now {
-		*c.facts = facts{spelling: now}
+	if now := spellingOf(arguments); c.facts == nil || c.facts.spelling != now {
+		c.facts = &facts{spelling: now} // a new one, since a form that was handed out stays what it is
 	}
 	return c.facts
 }
@@ -61,7 +61,7 @@ func (c *Call) formOf(arguments []byte) (*facts, error) {
 	f := c.of(arguments)
 	if !f.formed && f.err == nil {
 		Observe("form")
-		f.form, f.err = canonical.AppendObject(make([]byte, 0, len(arguments)), arguments)
+		f.form, f.err = canonical.AppendObject(f.room[:0], arguments)
 		f.formed = true
 	}
 	return f, f.err

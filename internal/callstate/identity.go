@@ -30,7 +30,7 @@ func (c *Call) identify(call *middleware.Call) {
 		Observe("form")
 		text, f.err = canonical.AppendObject(text, call.Arguments)
 		if form := text[parts:]; f.err == nil && len(form) <= maxKept {
-			f.form, f.formed = append([]byte(nil), form...), true
+			f.form, f.formed = append(f.room[:0], form...), true
 		}
 	}
 	f.identity, f.hash = sha256.Sum256(text), maphash.Bytes(seed, text[parts:])

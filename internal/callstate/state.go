@@ -3,7 +3,7 @@
 // in a batch.
 //
 // A [State] travels in the context under the one key of this package, and is a context itself. The chain makes the
-// first one of each call ([Enter]), and a middleware that is used alone does so too ([Ensure]). Facts about the whole
+// first one of each call ([Chain.Enter]), and a middleware that is used alone does so too ([Ensure]). Facts about the whole
 // call stand in a [Call], which all states of it share. An approval, a class and other facts that hold only further in
 // stand in a named field of the state that gives them and of those derived from that one: they end where its context
 // ends, and nothing further out sees them. A call that an executor makes inside has a state of its own, whose
