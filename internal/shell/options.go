@@ -146,7 +146,7 @@ func (r *reader) letters(row *row, s *scope, p *parsed, words []word) (n int, wh
 	for i := 1; i < len(flag); i++ {
 		name := "-" + flag[i:i+1]
 		o, is := row.options[name]
-		if !is && row.openOne && i == 1 && row.kind != verbs {
+		if !is && row.openOne && i == 1 && row.kind != verbs && name != "-"+unknown { // which may be a second dash
 			p.options = append(p.options, given{name: flag})
 			return 0, ""
 		}

@@ -282,8 +282,11 @@ func tarCommand(_ *reader, _ *row, words []word, _ *scope) string {
 	var call tarCall
 	for i, w := range words {
 		if !w.known() {
-			if w.wild() {
+			if w.wild() || i == 0 || strings.HasPrefix(w.text, "-") {
 				return "the word " + shown(w) + ", which may become an option"
+			}
+			if call.file && mayBeRemote(w.text) {
+				return "the archive " + shown(w) + ", which may be on another machine"
 			}
 			continue
 		}
@@ -319,16 +322,22 @@ func (c *tarCall) word(text string, first bool) string {
 	return ""
 }
 
-// archive takes the word behind -f.
+// archive takes the value of -f.
 func (c *tarCall) archive(text string) string {
 	c.file = false
-	if host, _, ok := strings.Cut(text, ":"); ok && !strings.Contains(host, "/") {
+	if mayBeRemote(text) {
 		return "an archive on another machine"
 	}
 	if strings.HasPrefix(text, "-") && text != "-" {
 		return "no value behind -f"
 	}
 	return ""
+}
+
+// mayBeRemote reports whether tar may read a name as HOST:FILE: a colon, or what is not known, is in front of any slash.
+func mayBeRemote(name string) bool {
+	at := strings.IndexAny(name, "/:"+unknown)
+	return at >= 0 && name[at] != '/'
 }
 
 func (c *tarCall) long(text string) string {
@@ -357,10 +366,10 @@ func (c *tarCall) letters(letters string, old bool) string {
 		case 't':
 			c.lists = true
 		case 'f':
-			c.file = old || at+1 == len(letters)
-			if !old {
-				return ""
+			if !old && at+1 < len(letters) {
+				return c.archive(letters[at+1:])
 			}
+			c.file = true
 		case 'v', 'z', 'j', 'J', 'a', 'Z', 'p', 'P', 'n':
 		default:
 			return "the option " + probes.Shown(string(letter))
