@@ -296,10 +296,10 @@ type Passage interface {
 
 // Pass makes p the point where a passage of the context's call through audit begins. A call that a host makes again
 // begins with a record of its own.
-func (p *Point) Pass(ctx context.Context, through Passage) {
+func (p *Point) Pass(ctx context.Context, through Passage) { //nolint:contextcheck // a state is ctx, and more
 	ctx, s := Ensure(ctx)
 	if !s.call.passes(s.within().recorded) {
-		s = Begin(ctx) //nolint:contextcheck // it is ctx, and more
+		s = Begin(ctx)
 		ctx = s
 		s.call.passes(0)
 	}
