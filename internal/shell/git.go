@@ -9,7 +9,7 @@ import (
 // gitSettings are the settings that git -c may be given: what is shown, and no program that a command that reads runs.
 var gitSettings = strings.Fields(`color.* core.quotepath core.abbrev core.ignorecase core.precomposeunicode core.autocrlf core.eol core.whitespace core.symlinks core.longpaths core.editor sequence.editor
 	log.* advice.* diff.renames diff.renamelimit diff.algorithm diff.context diff.nopre* diff.mnemonicprefix diff.wordregex diff.colormoved* diff.statgraphwidth status.* column.* grep.linenumber grep.patterntype
-	grep.extendedregexp grep.column grep.fullname blame.* format.pretty i18n.* branch.sort tag.sort versionsort.* safe.directory pager.* user.name user.email init.defaultbranch rerere.enabled merge.renamelimit
+	grep.extendedregexp grep.column grep.fullname blame.* format.pretty i18n.* branch.sort tag.sort versionsort.* pager.* user.name user.email init.defaultbranch rerere.enabled merge.renamelimit
 	submodule.recurse fetch.prune pull.rebase`)
 
 // settingFault judges the value of git -c.

@@ -14,41 +14,41 @@ type rawHandler func(r *reader, row *row, words []word, s *scope) string
 // handlers returns the handlers by the names that tables have behind do=. It is a function, since handlers read the tables.
 func handlers() map[string]handler {
 	return map[string]handler{
-		"env":       envCommand,
-		"shell":     shellCommand,
-		"xargs":     xargsCommand,
-		"awk":       awkCommand,
-		"sed":       sedCommand,
-		"jq":        jqCommand,
-		"yq":        yqCommand,
-		"fzf":       fzfCommand,
-		"psql":      sqlCommand("-c", "--command"),
-		"mysql":     sqlCommand("-e", "--execute"),
-		"sqlcmd":    sqlCommand("-q", "-Q"),
-		"sqlite":    sqliteCommand,
-		"watch":     watchCommand,
-		"read":      readCommand,
-		"unset":     unsetCommand,
-		"curl":      curlCommand,
-		"wget":      fetchCommand,
-		"git":       gitCommand,
-		"gitlist":   gitList,
-		"gitconfig": gitConfig,
-		"kubeget":   kubeGet,
-		"ghapi":     ghAPI,
-		"athena":    needsSQL("--query-string"),
-		"sqlquery":  sqlQuery,
-		"bq":        bqQuery,
-		"heroku":    herokuCommand,
-		"auth0api":  auth0API,
-		"port": firstIs(strings.Fields(`list info search installed outdated contents deps variants dependents
+		"env":        envCommand,
+		"shell":      shellCommand,
+		"xargs":      xargsCommand,
+		"awk":        awkCommand,
+		"sed":        sedCommand,
+		"jq":         jqCommand,
+		"yq":         yqCommand,
+		"fzf":        fzfCommand,
+		"psql":       sqlCommand("-c", "--command"),
+		"mysql":      sqlCommand("-e", "--execute"),
+		"sqlcmd":     sqlCommand("-q", "-Q"),
+		"sqlite":     sqliteCommand,
+		"watch":      watchCommand,
+		"read":       readCommand,
+		"unset":      unsetCommand,
+		"curl":       curlCommand,
+		"wget":       fetchCommand,
+		"git":        gitCommand,
+		"gitlist":    gitList,
+		"gitconfig":  gitConfig,
+		"kubeget":    kubeGet,
+		"ghapi":      ghAPI,
+		"athena":     needsSQL("--query-string"),
+		"sqlquery":   sqlQuery,
+		"bq":         bqQuery,
+		"heroku":     herokuCommand,
+		"auth0api":   auth0API,
+		"plainwords": plainWords,
+		"port": portCommand(strings.Fields(`list info search installed outdated contents deps variants dependents
 			provides version echo file location leaves active inactive help`)...),
 		"uvrun":        uvRun,
 		"dryrun":       dryRun,
 		"symbols":      symbolsCommand,
 		"fmt":          formatCommand,
 		"scan":         scanCommand,
-		"ansible":      ansibleCommand,
 		"ip":           ipCommand,
 		"nmcli":        nmcliCommand,
 		"systemdctl":   systemdCommand,
@@ -143,6 +143,31 @@ func firstIs(names ...string) handler {
 			return ""
 		}
 		return "no subcommand that is known to read"
+	}
+}
+
+// plainWords requires that no word holds a ; in a program that reads one as the end of a command.
+func plainWords(_ *reader, _ *row, p parsed, _ *scope) string {
+	words := slices.Clone(p.operands)
+	for _, o := range p.options {
+		words = append(words, o.value)
+	}
+	for _, w := range words {
+		if !w.known() || w.many || strings.ContainsAny(w.text, ";\n") {
+			return "the word " + shown(w) + ", behind which may be another command"
+		}
+	}
+	return ""
+}
+
+// portCommand judges port(1), which reads several commands with a ; between them.
+func portCommand(names ...string) handler {
+	first := firstIs(names...)
+	return func(r *reader, row *row, p parsed, s *scope) string {
+		if why := plainWords(r, row, p, s); why != "" {
+			return why
+		}
+		return first(r, row, p, s)
 	}
 }
 

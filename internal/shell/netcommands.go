@@ -9,11 +9,15 @@ import (
 var ipObjects = strings.Fields(`address addr link route rule neighbour neighbor neigh tunnel maddress maddr mroute mrule monitor netns xfrm addrlabel ntable ntbl netconf tcp_metrics token macsec
 	vrf nexthop mptcp ioam sr fou l2tp qdisc class filter chain action vlan fdb mdb vni mst dev port sb region health trap stats ila tuntap help`)
 
-// ipReads are the commands that only show.
-var ipReads = strings.Fields("show list lst get help identify pids dump ls")
+// ipReads are the commands that only show. Not every program and object takes s for show and l for list: of some they are
+// set and link, as in ip link s.
+var ipReads = strings.Fields("show sho sh list lst get help identify pids ls")
+
+// ipShort are the objects of ip for which one letter is enough to show.
+var ipShort = strings.Fields("address addr route rule neighbour neighbor neigh")
 
 // ipCommand judges ip, bridge and tc: an object, and then a command that shows, which may be left out.
-func ipCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+func ipCommand(_ *reader, row *row, p parsed, _ *scope) string {
 	words := p.operands
 	for _, w := range words {
 		if !w.known() {
@@ -33,8 +37,8 @@ func ipCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 	switch {
 	case object == "":
 		return "the object " + shown(words[0])
-	case object == "xfrm":
-		if len(words) < 2 || !abbreviates(words[1].text, "state") && !abbreviates(words[1].text, "policy") && words[1].text != "monitor" {
+	case object == "xfrm": // its state and its monitor print keys
+		if len(words) < 2 || !words[1].is("policy") {
 			return "the object " + shown(words[0])
 		}
 		words = words[1:]
@@ -48,15 +52,14 @@ func ipCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 		return ""
 	}
 	verb := words[1].text
-	for _, reads := range ipReads {
-		if verb == reads || len(verb) >= 2 && strings.HasPrefix(reads, verb) || verb == "s" || verb == "l" {
-			for _, w := range words[2:] {
-				if w.text == "exec" || w.text == "flush" {
-					return shown(w)
-				}
+	short := row.name == "ip" && slices.Contains(ipShort, object) && (verb == "s" || verb == "l")
+	if short || slices.Contains(ipReads, verb) {
+		for _, w := range words[2:] {
+			if w.text == "exec" || w.text == "flush" {
+				return shown(w)
 			}
-			return ""
 		}
+		return ""
 	}
 	if object == "netns" && verb == "monitor" {
 		return ""
@@ -91,22 +94,25 @@ func nmcliCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 // systemdReads are the commands that read, of the programs of systemd. Sources: their manual pages.
 var systemdReads = strings.Fields(`status show list-sessions list-users list-seats session-status show-session user-status show-user seat-status show-seat list-timezones timesync-status show-timesync list-locales list-keymaps list-x11-keymap-models
 	list-x11-keymap-layouts list-x11-keymap-variants list-x11-keymap-options list lldp list-images image-status show-image list-transfers tree introspect get-property blame critical-chain time dot unit-paths unit-files exit-status capability condition
-	syscall-filter calendar timestamp timespan security inspect-elf malloc fdstore verify cat-config info user group users-in-group groups-of-user services is-installed dump filesystems image-policy compare-versions`)
+	syscall-filter calendar timestamp timespan security inspect-elf malloc fdstore verify info user group users-in-group groups-of-user services is-installed dump filesystems image-policy compare-versions`)
 
-func systemdCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+func systemdCommand(_ *reader, row *row, p parsed, _ *scope) string {
 	if len(p.operands) == 0 || p.has("--help", "--version", "-h") {
 		return ""
 	}
 	if first := p.operands[0]; !first.known() || !slices.Contains(systemdReads, first.text) {
 		return "the command " + shown(first)
 	}
+	if row.name == "coredumpctl" && p.operands[0].is("dump") {
+		return "the memory of a program"
+	}
 	return ""
 }
 
-// sysctlCommand judges sysctl: name=value writes, and on BSD and macOS name value does not.
+// sysctlCommand judges sysctl: name=value writes, as does name:value on a BSD; name value does not.
 func sysctlCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 	for _, w := range p.operands {
-		if !w.known() || strings.ContainsAny(w.text, "=") {
+		if !w.known() || strings.ContainsAny(w.text, "=:") {
 			return "what it may set: " + shown(w)
 		}
 	}
@@ -116,40 +122,10 @@ func sysctlCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 // disksReads are the first operands of the tools for disks that read.
 var disksReads = strings.Fields("list status get history iostat version info deps table ls id-ctrl id-ns smart-log error-log list-ns list-subsys")
 
-// disksCommand judges tools for disks: they read by an option, or by a subcommand.
-func disksCommand(_ *reader, row *row, p parsed, _ *scope) string {
-	switch row.name {
-	case "lvs", "vgs", "pvs", "lvdisplay", "vgdisplay", "pvdisplay", "pvscan", "vgscan", "xfs_info", "dumpe2fs":
+// disksCommand judges tools for disks by their subcommand.
+func disksCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+	if len(p.operands) > 0 && p.operands[0].known() && slices.Contains(disksReads, p.operands[0].text) {
 		return ""
-	case "smartctl":
-		if p.has("-s", "-o", "-S", "-t") {
-			return "an option that sets or tests"
-		}
-		return ""
-	case "swapon":
-		if p.has("-s", "--show") && len(p.operands) == 0 {
-			return ""
-		}
-	case "fdisk", "gdisk", "tune2fs":
-		if p.has("-l") && !p.has("-i", "-c", "-r", "-E", "-j", "-o") {
-			return ""
-		}
-	case "parted":
-		if p.has("-l") && len(p.operands) == 0 {
-			return ""
-		}
-	case "hdparm":
-		if p.has("-I", "-i") && len(p.options) == 1 {
-			return ""
-		}
-	case "mdadm":
-		if p.has("--detail", "--examine", "-D", "-E") && !p.has("-a", "-A", "-C", "-S", "-r", "-w", "-o", "-I") {
-			return ""
-		}
-	case "zpool", "zfs", "nvme", "dmsetup":
-		if len(p.operands) > 0 && p.operands[0].known() && slices.Contains(disksReads, p.operands[0].text) {
-			return ""
-		}
 	}
 	return "nothing that is known to read"
 }

@@ -38,7 +38,7 @@ func kubeGet(_ *reader, row *row, p parsed, _ *scope) string {
 		}
 	}
 	if raw, ok := p.value("--raw"); ok {
-		if !raw.known() || strings.Contains(raw.text, "secret") || strings.Contains(raw.text, "proxy") {
+		if !raw.known() || strings.Contains(raw.text, "%") || strings.Contains(raw.text, "secret") || strings.Contains(raw.text, "proxy") {
 			return "the address " + shown(raw)
 		}
 	}
@@ -161,22 +161,6 @@ func scanCommand(_ *reader, row *row, p parsed, _ *scope) string {
 		return "no subcommand that is known to read"
 	}
 	return ""
-}
-
-// ansibleModules are the modules that do nothing, or only look, in check mode. Source: docs.ansible.com, ansible.builtin.
-var ansibleModules = []string{"ping", "setup", "stat", "debug", "service_facts", "package_facts", "getent", "command", "shell", "raw"}
-
-// ansibleCommand judges ad hoc ansible: a module that looks, or a list of hosts.
-func ansibleCommand(_ *reader, _ *row, p parsed, _ *scope) string {
-	if p.has("--list-hosts", "--version", "--help", "-h") {
-		return ""
-	}
-	module, ok := p.value("-m", "--module-name")
-	name := strings.TrimPrefix(module.text, "ansible.builtin.")
-	if p.has("-C", "--check") && ok && module.known() && slices.Contains(ansibleModules, name) {
-		return ""
-	}
-	return "a module that acts on the hosts"
 }
 
 // dryRun requires --dry-run, with a value that is not one for no.

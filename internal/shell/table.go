@@ -269,28 +269,34 @@ func (t *tableReader) token(made *row, word string) error {
 	return nil
 }
 
+// option reads an option of a row. The same one may be in two sets, but not in two meanings, of which one would be lost.
 func (made *row) option(word string) error {
+	name, o, err := readOption(word)
+	if err != nil {
+		return err
+	}
+	if other, is := made.options[name]; is && (other.takes != o.takes || other.typed != o.typed) {
+		return fmt.Errorf("the option %s is there twice", name)
+	}
+	made.options[name] = o
+	return nil
+}
+
+func readOption(word string) (name string, o option, err error) {
 	if name, is := strings.CutSuffix(word, "*"); is {
-		made.options[name] = option{typed: "reads"}
-		return nil
+		return name, option{typed: "reads"}, nil
 	}
 	at := strings.IndexAny(word[1:], "=?!") + 1
-	if at == 0 {
-		made.options[word] = option{}
-		return nil
+	if at == 0 || word == "-?" {
+		return word, option{}, nil
 	}
-	if word == "-?" {
-		made.options[word] = option{}
-		return nil
-	}
-	o := option{takes: word[at], typed: word[at+1:]}
+	o = option{takes: word[at], typed: word[at+1:]}
 	if o.typed != "" {
 		if o.check = checkOf(o.typed); o.check == nil {
-			return fmt.Errorf("no type of value %q", word)
+			return "", option{}, fmt.Errorf("no type of value %q", word)
 		}
 	}
-	made.options[word[:at]] = o
-	return nil
+	return word[:at], o, nil
 }
 
 // word returns what a word of kind verbs is: '/', 'r', '!', or 0 if it is not known. A listed word counts before a

@@ -72,7 +72,7 @@ func TestEachSectionHasItsSource(t *testing.T) {
 
 func TestRowsThatAreMissed(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"x", "x: none", "x: anything\nx: anything", "x y: anything", "x: anything $none", "x: matched=(", "x: anything +nomark", "x: anything do=none", "x: anything -o=none"} {
+	for _, text := range []string{"x", "x: none", "x: anything\nx: anything", "x y: anything", "x: anything $none", "x: matched=(", "x: anything +nomark", "x: anything do=none", "x: anything -o=none", "x: anything -L* -L=", "x: anything -o -o=", "x: anything --a? --a!"} {
 		reader := tableReader{rows: make(map[string]*row), sets: make(map[string][]string), handlers: handlers()}
 		var err error
 		for line := range strings.Lines(text) {
