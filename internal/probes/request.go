@@ -223,14 +223,11 @@ func inside(host string) string {
 		}
 		return ""
 	}
-	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-_") != "" || name == "" {
-		return "the host " + Shown(host) + " in a spelling that is not plain"
+	if why := HostSpelling(host); why != "" {
+		return why
 	}
 	labels := strings.Split(name, ".")
 	last := labels[len(labels)-1]
-	if _, err := strconv.ParseUint(last, 0, 64); err == nil || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
-		return "the address " + Shown(host) + " in a spelling that is not plain"
-	}
 	if len(labels) == 1 || in("httpInside", last) {
 		return "the host " + Shown(host) + ", which is inside"
 	}
@@ -238,6 +235,23 @@ func inside(host string) string {
 		if in("httpInside", strings.Join(labels[i:], ".")) {
 			return "the host " + Shown(host) + ", which is inside"
 		}
+	}
+	return ""
+}
+
+// HostSpelling returns what in the spelling of a host is not plain, so that a program may read another host in it than Go
+// does: 2852039166 and 0251.0376.0251.0376 are addresses. It is "" for a name and for an address as Go writes it.
+func HostSpelling(host string) string {
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	if _, err := netip.ParseAddr(name); err == nil {
+		return ""
+	}
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-_") != "" || name == "" {
+		return "the host " + Shown(host) + " in a spelling that is not plain"
+	}
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	if _, err := strconv.ParseUint(last, 0, 64); err == nil || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
+		return "the address " + Shown(host) + " in a spelling that is not plain"
 	}
 	return ""
 }

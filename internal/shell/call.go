@@ -178,7 +178,7 @@ func (r *reader) subcommand(c *command, p parsed, s *scope) (below *command, why
 		}
 		return &command{path + " " + sub.text, row, words}, ""
 	case what == 'r':
-		return nil, r.found(path+" "+sub.text, r.verb(row, words, s))
+		return nil, r.found(path+" "+sub.text, r.verb(row, sub.text, words, s))
 	case row.marks["help"] && what == 0 && len(words) == 1 && words[0].is("--help"):
 		return nil, r.found(path+" "+sub.text, "")
 	}
@@ -186,13 +186,18 @@ func (r *reader) subcommand(c *command, p parsed, s *scope) (below *command, why
 }
 
 // verb judges what is behind a verb that reads.
-func (r *reader) verb(above *row, words []word, s *scope) string {
+func (r *reader) verb(above *row, verb string, words []word, s *scope) string {
 	leaf := *above
 	leaf.kind = anything
 	leaf.do = nil
 	p, why := r.parse(&leaf, s, words)
 	if why != "" {
 		return why
+	}
+	if above.name == "aws *" {
+		if why := awsOutput(above, verb, words); why != "" {
+			return why
+		}
 	}
 	return r.leaf(&leaf, p, s)
 }

@@ -45,6 +45,7 @@ func handlers() map[string]handler {
 		"port": portCommand(strings.Fields(`list info search installed outdated contents deps variants dependents
 			provides version echo file location leaves active inactive help`)...),
 		"uvrun":        uvRun,
+		"brew":         brewCommand,
 		"dryrun":       dryRun,
 		"symbols":      symbolsCommand,
 		"fmt":          formatCommand,

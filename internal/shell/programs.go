@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -390,18 +391,40 @@ func curlCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 			if why := secretFile(o.value); why != "" {
 				return why
 			}
-			if !o.value.known() {
-				return "a header or text that is not known"
+			if why := headerFault(o); why != "" {
+				return why
 			}
 			low := strings.ToLower(o.value.text)
-			if strings.Contains(low, "method") && strings.HasPrefix(low, "x-") {
-				return "the header " + shown(o.value)
-			}
 			if (o.name == "-w" || o.name == "--write-out") && (strings.Contains(low, "%output{") || strings.HasPrefix(low, "@")) {
 				return "the format " + shown(o.value)
 			}
 			if strings.HasPrefix(low, "@") {
 				return "the file " + shown(o.value)
+			}
+		}
+	}
+	return ""
+}
+
+// headerFault judges a header, and what becomes one: some make another request of it than the URL says.
+func headerFault(o given) string {
+	if !o.value.known() {
+		return "a header or text that is not known"
+	}
+	if o.name != "-H" && o.name != "--header" && o.name != "--proxy-header" {
+		return ""
+	}
+	for line := range strings.Lines(strings.ToLower(o.value.text)) {
+		name, text, _ := strings.Cut(line, ":")
+		name = strings.ReplaceAll(strings.TrimSpace(name), "_", "-")
+		if name == "host" {
+			if why := hostFault((&url.URL{Host: strings.TrimSpace(text)}).Hostname()); why != "" {
+				return why
+			}
+		}
+		for _, part := range []string{"method", "override", "verb", "original-url", "rewrite-url"} {
+			if strings.Contains(name, part) && !strings.HasPrefix(name, "access-control-") {
+				return "the header " + shown(o.value)
 			}
 		}
 	}
@@ -422,6 +445,13 @@ func ftpFault(w word) string {
 
 // fetchCommand requires of wget that nothing is stored: --spider, or the output to - or /dev/null.
 func fetchCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+	for _, o := range p.options {
+		if o.name == "--header" {
+			if why := headerFault(o); why != "" {
+				return why
+			}
+		}
+	}
 	if p.has("--spider", "-O", "--output-document", "--help", "--version", "-V", "-h") {
 		return ""
 	}

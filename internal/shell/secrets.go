@@ -1,11 +1,14 @@
 package shell
 
 import (
+	"net/netip"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/fairlead-go/fairlead/internal/probes"
 )
 
 // secretLists are the lists of tables/secrets.txt.
@@ -194,8 +197,18 @@ func localFault(w word) string {
 // metadataHost returns why a URL may not be read, if it is that of a service that hands out the machine's credentials.
 func metadataHost(target string) string {
 	u, err := url.Parse(target)
-	if err == nil && slices.Contains(secretLists()["hosts"], strings.ToLower(u.Hostname())) {
-		return "the address " + shown(word{text: u.Hostname()}) + ", which hands out credentials"
+	if err != nil {
+		return "a malformed URL"
 	}
-	return ""
+	return hostFault(u.Hostname())
+}
+
+// hostFault returns why a host may not be asked: it hands out credentials, or may do so, since its spelling is not plain.
+func hostFault(host string) string {
+	name := strings.ToLower(strings.TrimRight(host, "."))
+	addr, err := netip.ParseAddr(name)
+	if slices.Contains(secretLists()["hosts"], name) || err == nil && (addr.Is4In6() || addr.IsLinkLocalUnicast() || slices.Contains(secretLists()["hosts"], addr.String())) {
+		return "the address " + shown(word{text: host}) + ", which hands out credentials"
+	}
+	return probes.HostSpelling(name)
 }

@@ -111,6 +111,53 @@ func ssmCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 	return ""
 }
 
+// awsLists are the options of aws that take several words, beside those of operations that describe and list, whose options
+// do if they are named in the plural. Source: docs.aws.amazon.com/cli, the operations get-*.
+var awsLists = strings.Fields("--statistics --extended-statistics --dimensions --metrics --group-by --filters --metric-data-queries")
+
+// awsOutput judges the words behind an operation of aws. Many operations write what they get to a file, their last operand,
+// so a word that no option takes as its value asks.
+func awsOutput(row *row, verb string, words []word) string {
+	takes := 0 // how many more words belong to an option; -1: all up to the next option
+	gets := strings.HasPrefix(verb, "get-") || strings.HasPrefix(verb, "select-") || strings.HasPrefix(verb, "download-")
+	for _, w := range words {
+		if w.many {
+			return "words that are not known"
+		}
+		if strings.HasPrefix(w.text, "-") {
+			name, _, has := strings.Cut(w.text, "=")
+			o, is := row.options[name]
+			switch {
+			case has || is && o.takes == 0 || strings.HasPrefix(name, "--no-"):
+				takes = 0
+			case slices.Contains(awsLists, name), !is && !gets && strings.HasSuffix(name, "s"):
+				takes = -1
+			default:
+				takes = 1
+			}
+			continue
+		}
+		if takes == 0 && !w.is("help") {
+			return "the operand " + shown(w) + ", which may be a file that it writes"
+		}
+		if takes > 0 {
+			takes--
+		}
+	}
+	return ""
+}
+
+// brewCommand judges the operands of brew: a formula in a file or at an address is a program that it runs.
+func brewCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+	for _, w := range p.operands {
+		low := strings.ToLower(w.text)
+		if strings.HasPrefix(low, ".") || strings.HasPrefix(low, "/") || strings.HasPrefix(low, "~") || strings.Contains(low, ":") || strings.HasSuffix(low, ".rb") || strings.HasSuffix(low, ".json") || strings.HasSuffix(low, ".gz") {
+			return "the formula " + shown(w)
+		}
+	}
+	return ""
+}
+
 // herokuReads are the commands of Heroku that read. Source: devcenter.heroku.com, "Heroku CLI Commands".
 var herokuReads = strings.Fields(`apps apps:info info ps ps:type releases releases:info releases:output logs domains domains:info addons addons:info addons:plans addons:services access buildpacks
 	buildpacks:versions certs certs:info drains features features:info labs labs:info members orgs pipelines pipelines:info pg pg:info pg:locks pg:ps pg:diagnose pg:backups pg:backups:info regions
