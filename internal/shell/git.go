@@ -59,8 +59,29 @@ func gitList(_ *reader, row *row, p parsed, _ *scope) string {
 	return ""
 }
 
+// gitSecrets are parts of the names of settings that hold a password or a token.
+var gitSecrets = strings.Fields("extraheader token password passwd secret smtppass proxy apikey cookie")
+
+// settingSecret returns why a setting may not be shown.
+func settingSecret(p parsed) string {
+	for _, w := range p.operands {
+		for _, part := range gitSecrets {
+			if strings.Contains(strings.ToLower(w.text), part) {
+				return "the setting " + shown(w) + ", which may hold a secret"
+			}
+		}
+	}
+	return ""
+}
+
+// gitConfigGet judges git config get.
+func gitConfigGet(_ *reader, _ *row, p parsed, _ *scope) string { return settingSecret(p) }
+
 // gitConfig judges git config in its old form: one operand is read, two are written.
 func gitConfig(_ *reader, row *row, p parsed, _ *scope) string {
+	if why := settingSecret(p); why != "" {
+		return why
+	}
 	gets := false
 	for _, o := range p.options {
 		gets = gets || row.options[o.name].typed == "reads"

@@ -45,6 +45,8 @@ func handlers() map[string]handler {
 		"port": portCommand(strings.Fields(`list info search installed outdated contents deps variants dependents
 			provides version echo file location leaves active inactive help`)...),
 		"uvrun":        uvRun,
+		"gitconfigget": gitConfigGet,
+		"compress":     compressCommand,
 		"brew":         brewCommand,
 		"dryrun":       dryRun,
 		"symbols":      symbolsCommand,
@@ -135,6 +137,18 @@ func needsOption(_ *reader, row *row, p parsed, _ *scope) string {
 		}
 	}
 	return "none of the options that make it read"
+}
+
+// compressCommand requires of a compressor that it prints, tests or lists. The last of -t, -l and -d counts, so that these
+// are a read together only with -c.
+func compressCommand(r *reader, row *row, p parsed, s *scope) string {
+	if why := needsOption(r, row, p, s); why != "" {
+		return why
+	}
+	if p.has("-d", "--decompress", "--uncompress") && !p.has("-c", "--stdout", "--to-stdout") {
+		return "-d, which writes a file"
+	}
+	return ""
 }
 
 // firstIs requires that the first operand is one of some words.

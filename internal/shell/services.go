@@ -118,6 +118,9 @@ var awsLists = strings.Fields("--statistics --extended-statistics --dimensions -
 // awsOutput judges the words behind an operation of aws. Many operations write what they get to a file, their last operand,
 // so a word that no option takes as its value asks.
 func awsOutput(row *row, verb string, words []word) string {
+	if verb == "wait" || verb == "help" { // a condition follows
+		return ""
+	}
 	takes := 0 // how many more words belong to an option; -1: all up to the next option
 	gets := strings.HasPrefix(verb, "get-") || strings.HasPrefix(verb, "select-") || strings.HasPrefix(verb, "download-")
 	for _, w := range words {
