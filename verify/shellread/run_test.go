@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -92,17 +93,28 @@ func sandboxed(ctx context.Context, dir, line string) ([]byte, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", dir, dir,
 		"--unshare-all", "--die-with-parent", "--new-session", "--chdir", dir, "--setenv", "HOME", "/tmp", "bash", "-c", line)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &limited{buf: &out}, &limited{buf: &out}
+	var out limited
+	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
-	return out.Bytes(), err
+	return out.read(), err
 }
 
-// limited keeps the beginning of what a command prints.
-type limited struct{ buf *bytes.Buffer }
+// limited keeps the beginning of what a command prints, also after the command has been given up.
+type limited struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *limited) read() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Clone(l.buf.Bytes())
+}
 
 func (l *limited) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if room := 64<<10 - l.buf.Len(); room > 0 {
 		l.buf.Write(p[:min(room, len(p))])
 	}
