@@ -16,8 +16,8 @@ import (
 // the context, right before the call is made, and Record ends it. What is recorded depends on both: the level of a
 // call may rise on the way in, when the call is classified or a person is asked, and what the intent has, the end
 // does not repeat. A call may pass Intent more than once, and its end may come while an intent of it, made on
-// another goroutine, is not written yet: the mutex and over decide. It is the context that carries itself
-// and the state of the call, so that both cost one allocation.
+// another goroutine, is not written yet: the mutex and over decide. It is the context that carries itself,
+// so that both cost one allocation.
 type passage struct {
 	callstate.Point
 

@@ -17,7 +17,7 @@ import (
 // announced and read show whether a change was announced that no list has: a list takes the number of announcements
 // at its beginning, since one that arrives meanwhile may not be in it. The guard reads both without a lock.
 //
-// The catalogue's mutex guards all but the first three fields and the changes.
+// The catalogue's mutex guards all but the first four fields and the changes.
 type lister struct {
 	number  uint64 // of this session, see [callstate.Admitted]
 	session Session

@@ -45,7 +45,7 @@ func (c *parameters) languageOf(name, description string) string {
 	asked := name == "query" || name == "statement"
 	store, likely := "", "" // the languages of what is queried
 	for i, said := range [...]string{description, separated(c.named), c.about} {
-		stored := ""
+		stored := false
 		for ws := range clauses(said) {
 			for k := range ws {
 				w := ws[k].base
@@ -58,14 +58,14 @@ func (c *parameters) languageOf(name, description string) string {
 					return language
 				}
 				store = cmp.Or(store, stores[w])
-				stored = cmp.Or(stored, database(w))
+				stored = stored || w == "database" || w == "warehouse" || w == "db" // whose queries are most likely SQL
 			}
 		}
 		switch {
 		case likely != "" || !asked:
 		case strings.Contains(strings.ToLower(said), "neo4j"): // no word, since it has a digit
 			likely = "cypher"
-		case stored != "":
+		case stored:
 			likely = "sql"
 		}
 	}
@@ -96,35 +96,23 @@ func separated(name string) string { return nameMarks.Replace(name) }
 
 var nameMarks = strings.NewReplacer("_", " ", "-", " ")
 
-// database returns the words for a store whose queries are most likely SQL.
-func database(w string) string {
-	if w == "database" || w == "warehouse" || w == "db" {
-		return w
-	}
-	return ""
-}
-
 // speaks reports whether the name or the description of the tool names a language.
 func (c *parameters) speaks(language string) bool {
-	is := func(w string) string {
-		if spoken[w] == language {
-			return w
-		}
-		return ""
-	}
-	return wordOf(separated(c.named), is) != "" || wordOf(c.about, is) != ""
+	return c.says("", func(w string) bool { return spoken[w] == language })
 }
 
-// wordOf returns what is found for the first word of a text for which there is something, "" without one.
-func wordOf(said string, find func(word string) string) string {
-	for ws := range clauses(said) {
-		for i := range ws {
-			if found := find(ws[i].base); found != "" {
-				return found
+// says reports whether the description of a parameter, that of the tool or its name has a word that is one of some.
+func (c *parameters) says(description string, is func(word string) bool) bool {
+	for _, said := range [...]string{description, c.about, separated(c.named)} {
+		for ws := range clauses(said) {
+			for i := range ws {
+				if is(ws[i].base) {
+					return true
+				}
 			}
 		}
 	}
-	return ""
+	return false
 }
 
 // member returns the pointer to an argument.
@@ -191,14 +179,8 @@ func (c *parameters) fetch(address *schema.Parameter, language string) {
 
 // local reports whether a tool states that it is meant for addresses inside.
 func (c *parameters) local(description string) bool {
-	inside := func(w string) string {
-		switch w {
-		case "localhost", "local", "intranet", "internal", "private", "lan":
-			return w
-		}
-		return ""
-	}
-	return wordOf(description, inside) != "" || wordOf(c.about, inside) != "" || wordOf(separated(c.named), inside) != ""
+	inside := []string{"localhost", "local", "intranet", "internal", "private", "lan"}
+	return c.says(description, func(w string) bool { return slices.Contains(inside, w) })
 }
 
 // methodsOnly reports whether all values that a parameter lists are methods of HTTP.
@@ -213,12 +195,6 @@ func methodsOnly(m *schema.Parameter) bool {
 
 // overHTTP reports whether a description of a method or of the tool shows that the method is one of HTTP.
 func (c *parameters) overHTTP(description string) bool {
-	http := func(w string) string {
-		switch w {
-		case "http", "https", "rest", "post", "url", "endpoint", "api":
-			return w
-		}
-		return ""
-	}
-	return wordOf(description, http) != "" || wordOf(c.about, http) != "" || wordOf(separated(c.named), http) != ""
+	http := []string{"http", "https", "rest", "post", "url", "endpoint", "api"}
+	return c.says(description, func(w string) bool { return slices.Contains(http, w) })
 }

@@ -183,19 +183,15 @@ type Chain struct {
 // Enter returns the context of a call that enters the chain, with a new state unless ctx has that of a call of the same
 // tool.
 func (c *Chain) Enter(ctx context.Context, call *middleware.Call) context.Context {
-	judge := c.Judge
-	if s := Of(ctx); s.live() && s.call.same(call.Tool) {
-		if judge == nil {
-			return ctx
-		}
-		return WithJudge(ctx, judge)
+	if s := Of(ctx); !s.live() || !s.call.same(call.Tool) {
+		s = Begin(ctx)
+		s.call.chain, s.call.tool = c, call.Tool
+		ctx = s
 	}
-	s := Begin(ctx)
-	s.call.chain, s.call.tool = c, call.Tool
-	if judge != nil {
-		return WithJudge(s, judge)
+	if c.Judge == nil {
+		return ctx
 	}
-	return s
+	return WithJudge(ctx, c.Judge)
 }
 
 // live reports whether the state belongs to a call.

@@ -144,10 +144,7 @@ func cypherTokens(text string) (tokens []string, why string) {
 			tokens = append(tokens, text[i:i+n])
 			i += n
 		case sqlPart(c):
-			n := 1
-			for i+n < len(text) && sqlPart(text[i+n]) {
-				n++
-			}
+			n := partsOf(text[i:])
 			tokens = append(tokens, text[i:i+n])
 			i += n
 		case c < 0x80 && c != '\\':

@@ -147,10 +147,7 @@ func graphTokens(text string) (tokens []string, why string) {
 			}
 			i += n
 		case sqlPart(c):
-			n := 1
-			for i+n < len(text) && sqlPart(text[i+n]) {
-				n++
-			}
+			n := partsOf(text[i:])
 			tokens = append(tokens, text[i:i+n])
 			i += n
 		case strings.IndexByte("{}()[]", c) >= 0:

@@ -255,6 +255,15 @@ func (s *sqlScanner) block() {
 	}
 }
 
+// partsOf returns the length of the word that a text begins with.
+func partsOf(text string) int {
+	n := 0
+	for n < len(text) && sqlPart(text[n]) {
+		n++
+	}
+	return n
+}
+
 func sqlPart(c byte) bool {
 	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }

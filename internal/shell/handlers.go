@@ -72,8 +72,7 @@ func handlers() map[string]handler {
 		"ssm":          ssmCommand,
 		"needs":        needsOption,
 		"some":         someOperand,
-		"atmost1":      atMost(1),
-		"atmost2":      atMost(2),
+		"atmost1":      atMostOne,
 	}
 }
 
@@ -106,19 +105,12 @@ func rawHandlerOf(name string) rawHandler {
 	return nil
 }
 
-// atMost allows at most n operands.
-func atMost(n int) handler {
-	return func(_ *reader, _ *row, p parsed, _ *scope) string {
-		if len(p.operands) > n || p.wild {
-			return "more operands than it reads"
-		}
-		for _, w := range p.operands {
-			if w.many {
-				return "more operands than it reads"
-			}
-		}
-		return ""
+// atMostOne allows one operand, and no more.
+func atMostOne(_ *reader, _ *row, p parsed, _ *scope) string {
+	if len(p.operands) > 1 || p.wild || slices.ContainsFunc(p.operands, func(w word) bool { return w.many }) {
+		return "more operands than it reads"
 	}
+	return ""
 }
 
 // someOperand requires an operand: without one, the command acts.
