@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/badinputs.md")
+var update = flag.Bool("update", false, "rewrite verify/features/badinputs.md")
 
 var badInputID = regexp.MustCompile(`B[0-9]{3}`)
 
@@ -40,7 +40,7 @@ func TestBadInputsAreListed(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", id, strings.Join(slices.Sorted(maps.Keys(packages)), " "), strings.Join(slices.Sorted(maps.Keys(texts)), "; "))
 	}
-	path := filepath.Join("testdata", "badinputs.md")
+	path := filepath.Join("verify", "features", "badinputs.md")
 	if *update {
 		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
 			t.Fatal(err)

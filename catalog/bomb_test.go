@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
-	"github.com/fairlead-go/fairlead/mcptest"
-	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/catalog/mount"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

@@ -10,12 +10,12 @@ import (
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/chain"
-	"github.com/fairlead-go/fairlead/doubt"
 	"github.com/fairlead-go/fairlead/flow"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/retry/doubt"
 )
 
 // Of 50,000 users with one call each, none is refused because of the others, and the state that

@@ -16,7 +16,6 @@ import (
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/chain"
-	"github.com/fairlead-go/fairlead/doubt"
 	"github.com/fairlead-go/fairlead/flow"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
@@ -24,6 +23,7 @@ import (
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/retry/doubt"
 	"github.com/fairlead-go/fairlead/timeout"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/flow"
-	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/internal/bm25"
-	"github.com/fairlead-go/fairlead/redact"
 )
 
 // A Kind is the meaning of an argument to its tool, which decides how much its source matters.

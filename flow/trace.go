@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/flow/internal/folded"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/redact"
-	"github.com/fairlead-go/fairlead/safetext"
 )
 
 const (

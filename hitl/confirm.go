@@ -6,10 +6,10 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/turn"
-	"github.com/fairlead-go/fairlead/redact"
 )
 
 var errSilent = errors.New("no answer in time")

@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
 	"github.com/fairlead-go/fairlead/hitl/internal/habits"
 	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A Confirmer puts a question to a person and returns the answer. Confirm returns soon after

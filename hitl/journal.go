@@ -9,9 +9,9 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/redact"
 )
 
 // advance records a step, and logs if it has no effect.

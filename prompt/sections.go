@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/safetext"
 )
 
 const maxDescription = 200 // bytes of a tool's description

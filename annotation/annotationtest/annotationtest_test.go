@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/annotation/annotationtest"
-	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/jsontree"
-	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // Limits on what is shown of a change. A definition is whatever a server sends, perhaps an attack on its reader: a

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/fairlead-go/fairlead/internal/toolname"
 	"github.com/fairlead-go/fairlead/internal/wholefile"
-	"github.com/fairlead-go/fairlead/safetext"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A Lock holds the definitions that were accepted. It is safe for concurrent use. The zero value accepts none;

@@ -12,7 +12,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go"
 	convert "github.com/anthropics/anthropic-sdk-go/mcp"
 	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/fairlead-go/fairlead/batch"
+	"github.com/fairlead-go/fairlead/chain/batch"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"

@@ -14,8 +14,8 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/fairlead-go/fairlead/batch"
-	"github.com/fairlead-go/fairlead/batch/batchtest"
+	"github.com/fairlead-go/fairlead/chain/batch"
+	"github.com/fairlead-go/fairlead/chain/batch/batchtest"
 	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"

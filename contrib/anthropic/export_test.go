@@ -2,7 +2,7 @@ package anthropic
 
 import (
 	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/fairlead-go/fairlead/batch"
+	"github.com/fairlead-go/fairlead/chain/batch"
 )
 
 // ToolsFor returns the tools of a runner; last returns its last message.

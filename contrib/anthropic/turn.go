@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/fairlead-go/fairlead/batch"
+	"github.com/fairlead-go/fairlead/chain/batch"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/batch/batchtest"
+	"github.com/fairlead-go/fairlead/chain/batch/batchtest"
 )
 
 // The runner makes the calls of a turn at once; the chain makes them in their order,

@@ -16,8 +16,8 @@ import (
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/flow/agent/react"
 	"github.com/cloudwego/eino/schema"
-	"github.com/fairlead-go/fairlead/batch"
-	"github.com/fairlead-go/fairlead/batch/batchtest"
+	"github.com/fairlead-go/fairlead/chain/batch"
+	"github.com/fairlead-go/fairlead/chain/batch/batchtest"
 	fairlead "github.com/fairlead-go/fairlead/contrib/eino"
 	"github.com/fairlead-go/fairlead/output"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/schema"
-	"github.com/fairlead-go/fairlead/batch/batchtest"
+	"github.com/fairlead-go/fairlead/chain/batch/batchtest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

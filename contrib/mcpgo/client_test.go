@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/batch"
-	"github.com/fairlead-go/fairlead/batch/batchtest"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/chain/batch"
+	"github.com/fairlead-go/fairlead/chain/batch/batchtest"
 	fairlead "github.com/fairlead-go/fairlead/contrib/mcpgo"
 	"github.com/fairlead-go/fairlead/middleware"
 	other "github.com/mark3labs/mcp-go/mcp"

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/batch"
-	"github.com/fairlead-go/fairlead/batch/batchtest"
+	"github.com/fairlead-go/fairlead/chain/batch"
+	"github.com/fairlead-go/fairlead/chain/batch/batchtest"
 	fairlead "github.com/fairlead-go/fairlead/contrib/mcpgo"
 	"github.com/mark3labs/mcp-go/client"
 	other "github.com/mark3labs/mcp-go/mcp"

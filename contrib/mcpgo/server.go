@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/fairlead-go/fairlead/batch"
+	"github.com/fairlead-go/fairlead/chain/batch"
 	"github.com/fairlead-go/fairlead/middleware"
 	other "github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"

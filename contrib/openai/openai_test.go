@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/batch"
-	"github.com/fairlead-go/fairlead/batch/batchtest"
+	"github.com/fairlead-go/fairlead/chain/batch"
+	"github.com/fairlead-go/fairlead/chain/batch/batchtest"
 	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/openai/openai-go/v3"

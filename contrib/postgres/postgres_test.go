@@ -16,9 +16,9 @@ import (
 
 	"github.com/fairlead-go/fairlead/contrib/postgres"
 	"github.com/fairlead-go/fairlead/contrib/postgres/postgrestest"
+	"github.com/fairlead-go/fairlead/fairleadtest/storetest"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/storetest"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 

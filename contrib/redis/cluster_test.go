@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
-	"github.com/fairlead-go/fairlead/storetest"
+	"github.com/fairlead-go/fairlead/fairleadtest/storetest"
 	goredis "github.com/redis/go-redis/v9"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
+	"github.com/fairlead-go/fairlead/fairleadtest/storetest"
 	"github.com/fairlead-go/fairlead/ratelimit"
-	"github.com/fairlead-go/fairlead/storetest"
 	goredis "github.com/redis/go-redis/v9"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
-	"github.com/fairlead-go/fairlead/storetest"
+	"github.com/fairlead-go/fairlead/fairleadtest/storetest"
 )
 
 // A second Close, such as a deferred one, returns no error.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 )
 
 func TestBadFolders(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // event prints an event as a line of JSON if there is --json, and reports whether there is.

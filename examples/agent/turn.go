@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fairlead-go/fairlead/batch"
 	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/chain/batch"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"

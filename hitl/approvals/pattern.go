@@ -15,10 +15,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A Pattern is which arguments a remembered approval covers. It names every member that they have: a call with

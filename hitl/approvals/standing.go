@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A Standing is an approval that a person wanted remembered. It covers calls of one

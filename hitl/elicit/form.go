@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

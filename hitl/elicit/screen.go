@@ -11,8 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/fairlead-go/fairlead/redact"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/audit/redact"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/mount"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/elicit"
-	"github.com/fairlead-go/fairlead/mcptest"
-	"github.com/fairlead-go/fairlead/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

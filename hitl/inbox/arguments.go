@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/strictjson"
-	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A row is one member of the arguments, escaped for the eye.

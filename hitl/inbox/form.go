@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // readForm reads a body of the page's forms: each field once, and none that the form does not have.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/canonical"
-	"github.com/fairlead-go/fairlead/safetext"
 )
 
 // A question is a request that waits, of this replica or of another.

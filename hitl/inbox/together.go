@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 func (in *Inbox) together(w http.ResponseWriter, r *http.Request, s *session) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // A box is what a terminal shows of one call. Its rows are so short that the terminal does

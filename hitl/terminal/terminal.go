@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // New returns a hitl.Confirmer that shows the call on out and reads the answer, a line, from in: y approves, e

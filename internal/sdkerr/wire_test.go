@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/internal/sdkerr"
 	"github.com/fairlead-go/fairlead/internal/session"
-	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )

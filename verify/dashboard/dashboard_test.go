@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/verify/internal/repo"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/prometheus/model/labels"

@@ -26,7 +26,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
-	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/verify/internal/repo"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	apps "k8s.io/api/apps/v1"
@@ -41,7 +41,7 @@ func files(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return root + "/deploy"
+	return root + "/cmd/fairlead/deploy"
 }
 
 // manifest reads the example for Kubernetes strictly.

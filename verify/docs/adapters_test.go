@@ -76,7 +76,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/gofunc"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
-	"github.com/fairlead-go/fairlead/batch"
+	"github.com/fairlead-go/fairlead/chain/batch"
 )
 
 func main() {
@@ -100,7 +100,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/gofunc"
 	"github.com/fairlead-go/fairlead/chain"
 	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
-	"github.com/fairlead-go/fairlead/batch"
+	"github.com/fairlead-go/fairlead/chain/batch"
 	"github.com/openai/openai-go/v3"
 )
 

@@ -15,14 +15,14 @@ var layers = [][]string{
 	{"internal/canonical", "internal/strictjson"}, // what the leaves are built on
 	{"annotation"},
 	{"middleware"},
-	{"internal/... safetext redact"}, // what library packages share
+	{"internal/... hitl/safetext audit/redact"}, // what library packages share
 	{ // one policy each, which never sees another, and the order of them, which sees none
-		"audit", "budget", "cache", "doubt", "flow/...", "hitl/...", "infer/...", "output", "preflight/...", "prompt",
+		"audit", "budget", "cache", "retry/doubt", "flow/...", "hitl/...", "infer/...", "output", "preflight/...", "prompt",
 		"ratelimit", "retry", "route", "timeout", "chain", "catalog/finding", "catalog/pins", "catalog/search",
 	},
-	{"batch", "catalog/..."},
-	{"mount/..."},
-	{"annotation/annotationtest", "batch/batchtest", "mcptest", "middleware/middlewaretest", "replaytest", "storetest"},
+	{"chain/batch", "catalog/..."},
+	{"catalog/mount/..."},
+	{"annotation/annotationtest", "chain/batch/batchtest", "fairleadtest/...", "middleware/middlewaretest"},
 	{
 		"contrib/anthropic/...", "contrib/eino/...", "contrib/mcpgo/...", "contrib/openai/...", "contrib/otel/...",
 		"contrib/postgres/...", "contrib/redis/...", "contrib/sqlprobe/...",

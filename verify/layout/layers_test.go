@@ -8,14 +8,14 @@ func TestImportsPointOneWay(t *testing.T) {
 		file, source string
 		want         []string
 	}{
-		"to a lower layer":          {"cache/c.go", importing("cache", "middleware", "internal/fault", "safetext"), nil},
+		"to a lower layer":          {"cache/c.go", importing("cache", "middleware", "internal/fault", "hitl/safetext"), nil},
 		"from the leaf up":          {"annotation/a.go", importing("annotation", "middleware"), []string{"annotation imports middleware, which is not below it"}},
 		"from policy to policy":     {"cache/c.go", importing("cache", "retry"), []string{"cache/c.go: cache imports retry"}},
 		"from policy to chain":      {"cache/c.go", importing("cache", "chain"), []string{"cache imports chain"}},
 		"from chain to policy":      {"chain/c.go", importing("chain", "hitl"), []string{"chain imports hitl"}},
 		"from internal to policy":   {"internal/x/x.go", importing("x", "cache"), []string{"internal/x imports cache"}},
 		"within a family":           {"hitl/elicit/e.go", importing("elicit", "hitl", "hitl/internal/waiting"), nil},
-		"within what is shared":     {"redact/r.go", importing("redact", "internal/schema"), nil},
+		"within what is shared":     {"audit/redact/r.go", importing("redact", "internal/schema"), nil},
 		"from a library to its kit": {"middleware/m.go", importing("middleware", "middleware/middlewaretest"), []string{"middleware imports middleware/middlewaretest"}},
 		"of a test":                 {"cache/c_test.go", importing("cache_test", "retry", "chain"), nil},
 		"of a package in no layer":  {"novel/n.go", importing("novel"), []string{"novel is in no layer"}},

@@ -10,8 +10,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/budget"
-	"github.com/fairlead-go/fairlead/doubt"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/retry/doubt"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

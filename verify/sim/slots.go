@@ -17,7 +17,6 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
-	"github.com/fairlead-go/fairlead/doubt"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -25,6 +24,7 @@ import (
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/retry/doubt"
 	"github.com/fairlead-go/fairlead/route"
 	"github.com/fairlead-go/fairlead/timeout"
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-go/fairlead/batch"
+	"github.com/fairlead-go/fairlead/chain/batch"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/verify/world"

@@ -29,7 +29,7 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"github.com/tailscale/hujson"

@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/spf13/cobra"
 )
 

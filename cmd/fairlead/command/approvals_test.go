@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
 	"github.com/fairlead-go/fairlead/contrib/postgres/postgrestest"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
-	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

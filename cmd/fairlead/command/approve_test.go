@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
-	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/spf13/cobra"
 )
 

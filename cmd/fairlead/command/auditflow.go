@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // ends are the ends of calls in the order of a file, by what a source names.

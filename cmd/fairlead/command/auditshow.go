@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/spf13/cobra"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/chain"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/errtext"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/spf13/cobra"
 )
 

@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/reach"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/inbox"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // A page is the inbox, served from when it is first wanted. It is safe for concurrent use.

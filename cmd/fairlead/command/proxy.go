@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/reach"
-	"github.com/fairlead-go/fairlead/doubt"
 	"github.com/fairlead-go/fairlead/hitl/inbox"
+	"github.com/fairlead-go/fairlead/retry/doubt"
 	"github.com/spf13/cobra"
 )
 

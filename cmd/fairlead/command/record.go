@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
-	"github.com/fairlead-go/fairlead/replaytest"
+	"github.com/fairlead-go/fairlead/fairleadtest/replaytest"
 	"github.com/spf13/cobra"
 )
 

@@ -3,7 +3,7 @@ package command
 import (
 	"io"
 
-	"github.com/fairlead-go/fairlead/replaytest"
+	"github.com/fairlead-go/fairlead/fairleadtest/replaytest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 )

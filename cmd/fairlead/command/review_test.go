@@ -13,7 +13,7 @@ import (
 	"testing/iotest"
 
 	"github.com/fairlead-go/fairlead/catalog/pins"
-	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // A toolPage is what one JSON value holds: the tools of a list, or a single one.

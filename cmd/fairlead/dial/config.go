@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/tailscale/hujson"
 )
 

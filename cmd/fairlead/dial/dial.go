@@ -12,10 +12,10 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/fairlead-go/fairlead/audit/redact"
+	"github.com/fairlead-go/fairlead/catalog/mount"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/errtext"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
-	"github.com/fairlead-go/fairlead/mount"
-	"github.com/fairlead-go/fairlead/redact"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

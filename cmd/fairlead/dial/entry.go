@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // An entry is one server of a configuration file, before it is understood.

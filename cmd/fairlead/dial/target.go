@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/redact"
+	"github.com/fairlead-go/fairlead/audit/redact"
 )
 
 // A Target names a server: an http or https URL, or a command that speaks MCP on its standard streams. It may come from

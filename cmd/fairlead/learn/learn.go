@@ -16,12 +16,12 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/redact"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // least is how many approvals make a proposal, as many as make the dialogs suggest one.

@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/nearest"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/tailscale/hujson"
 )
 

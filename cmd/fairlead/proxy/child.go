@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // A stdio is a link with a server that reads and writes one message a line.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
-	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 )
 
 // Bytes on a server's output that are no MCP are left out, and said.

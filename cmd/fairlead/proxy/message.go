@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
-	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/catalog/mount"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 

@@ -14,10 +14,10 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
-	"github.com/fairlead-go/fairlead/doubt"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry/doubt"
 )
 
 // A Server is behind the proxy: a URL, a command that speaks MCP on its standard streams, or a stream of this process.

@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/fairlead-go/fairlead/mount"
+	"github.com/fairlead-go/fairlead/catalog/mount"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

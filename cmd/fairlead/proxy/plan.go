@@ -22,7 +22,6 @@ import (
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
-	"github.com/fairlead-go/fairlead/doubt"
 	"github.com/fairlead-go/fairlead/flow"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -30,6 +29,7 @@ import (
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
+	"github.com/fairlead-go/fairlead/retry/doubt"
 	"github.com/fairlead-go/fairlead/timeout"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )

@@ -19,15 +19,15 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
-	"github.com/fairlead-go/fairlead/doubt"
 	"github.com/fairlead-go/fairlead/flow"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
-	"github.com/fairlead-go/fairlead/redact"
+	"github.com/fairlead-go/fairlead/retry/doubt"
 )
 
 // A Proxy is a chain in front of servers, for any number of clients. A client with a session has processes

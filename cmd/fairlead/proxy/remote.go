@@ -16,9 +16,9 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/fairlead-go/fairlead/mount"
-	"github.com/fairlead-go/fairlead/redact"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/audit/redact"
+	"github.com/fairlead-go/fairlead/catalog/mount"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // A remote is a link with a server over HTTP.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
-	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 )
 
 // A server that dies while it deletes is started again; the call is not made again, and

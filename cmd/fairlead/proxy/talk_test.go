@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
-	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 )
 
 // A talk speaks to a server, or to a proxy before it, by the lines of the wire.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // Ways are how a person is notified. The zero value notifies no one. It is safe for concurrent use.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 

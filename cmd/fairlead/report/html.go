@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 var (

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // Markdown writes the report for a comment, a wiki or a summary. Text of a server is in code, so

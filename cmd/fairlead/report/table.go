@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tty"
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // Table writes the report for a terminal, or for a pipe, with a line for each tool and nothing cut.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fairlead-go/fairlead/safetext"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // most is how many bytes are kept.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-go/fairlead/batch"
-	"github.com/fairlead-go/fairlead/batch/batchtest"
+	"github.com/fairlead-go/fairlead/chain/batch"
+	"github.com/fairlead-go/fairlead/chain/batch/batchtest"
 	"google.golang.org/genai"
 )
 

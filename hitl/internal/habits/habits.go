@@ -8,8 +8,8 @@ import (
 	"fmt"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/safetext"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 

@@ -43,7 +43,7 @@ func DependsOnCode() error {
 	}
 	for _, folder := range folders {
 		name := folder.Name()
-		if !folder.IsDir() || strings.HasPrefix(name, ".") || slices.Contains([]string{"verify", "docs", "design"}, name) {
+		if !folder.IsDir() || strings.HasPrefix(name, ".") || slices.Contains([]string{"verify", "docs"}, name) {
 			continue
 		}
 		// A folder that is listed counts with the names, sizes and times of its files.
