@@ -88,7 +88,7 @@ func textResult(s string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 }
 
-// guarded is an executor behind the guard of a catalogue that holds what it is
+// guarded is an executor behind the guard of a catalog that holds what it is
 // called with.
 func guarded(next middleware.ToolCaller) middleware.ToolCaller {
 	return guard.New(next, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })

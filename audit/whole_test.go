@@ -23,7 +23,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A server of the SDK's, its client, the catalogue, every link and a file: a call
+// A server of the SDK's, its client, the catalog, every link and a file: a call
 // that must be recorded is recorded with what came back, and no secret.
 func TestWholeChainBeforeARealServer(t *testing.T) {
 	t.Parallel()

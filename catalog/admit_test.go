@@ -95,7 +95,7 @@ func TestAllocsOfAdmit(t *testing.T) {
 	call := middleware.Call{Tool: lookup(t, c, "srv", "list_a")}
 	next := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return nil, nil })
 	want := map[string]float64{"view": 1} // which goes on with the call, past a route
-	for name, admit := range map[string]middleware.Middleware{"catalogue": c.Admit, "view": view(t, c, "*.read").Admit} {
+	for name, admit := range map[string]middleware.Middleware{"catalog": c.Admit, "view": view(t, c, "*.read").Admit} {
 		caller := admit(next)
 		if n := testing.AllocsPerRun(100, func() { _, _ = caller.CallTool(t.Context(), call) }); n > want[name] {
 			t.Errorf("%s: %v allocations a call", name, n)

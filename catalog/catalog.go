@@ -38,7 +38,7 @@ type Session interface {
 	CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error)
 }
 
-// A Lock holds back tools that are not as they were accepted, as a *pins.Lock does. It must not call the catalogue.
+// A Lock holds back tools that are not as they were accepted, as a *pins.Lock does. It must not call the catalog.
 type Lock interface {
 	// Check returns nil for a tool that is as it was accepted, and otherwise the error of its calls. The form is
 	// the JSON that the digest is over. A method Reason() string of the error gives the text of the finding.
@@ -85,9 +85,9 @@ type Catalog struct {
 	events     events
 	meter      meter
 
-	life context.Context //nolint:containedctx // of what the catalogue does by itself; it ends at Close
+	life context.Context //nolint:containedctx // of what the catalog does by itself; it ends at Close
 	end  context.CancelFunc
-	work sync.WaitGroup // the lists that the catalogue began by itself
+	work sync.WaitGroup // the lists that the catalog began by itself
 
 	mu      sync.Mutex // guards all below but current, and the building of a snapshot
 	closed  bool
@@ -112,9 +112,9 @@ type server struct {
 }
 
 // ErrClosed is in the tree of the errors of Add and Refresh after Close.
-var ErrClosed = errors.New("the catalogue is closed; make a new one")
+var ErrClosed = errors.New("the catalog is closed; make a new one")
 
-// New returns an empty catalogue. It panics on a negative number.
+// New returns an empty catalog. It panics on a negative number.
 func New(o Options) *Catalog {
 	fault.RefuseNegative("catalog: Options", o)
 	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
@@ -269,7 +269,7 @@ func (c *Catalog) Layers(t *middleware.Tool) (declared, inferred annotation.Anno
 	return declared, inferred
 }
 
-// Close ends the catalogue's own work: no server is listed and no event is sent after it has returned, except
+// Close ends the catalog's own work: no server is listed and no event is sent after it has returned, except
 // to a listener at work. Lookups and calls go on with what is known, and sessions stay open. It waits for
 // the lists in flight, which end at once, and may be called more than once.
 func (c *Catalog) Close() error {

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// raw returns a catalogue of one server that lists the tools, written as they
+// raw returns a catalog of one server that lists the tools, written as they
 // are, beside a good one.
 func raw(t testing.TB, tools ...string) *catalog.Catalog {
 	t.Helper()
@@ -343,7 +343,7 @@ type failing struct{}
 func (failing) MarshalJSON() ([]byte, error) { return nil, errors.New(strings.Repeat("x", 10_000)) }
 
 // The SDK returns its cached list to every caller.
-func TestCatalogueKeepsACopy(t *testing.T) {
+func TestCatalogKeepsACopy(t *testing.T) {
 	t.Run("of what a session of any kind lists", func(t *testing.T) {
 		theirs := mcptest.Tool("delete_a", "Deletes.")
 		theirs.Meta = mcp.Meta{"k": map[string]any{"v": "old"}}
@@ -402,7 +402,7 @@ func TestCatalogueKeepsACopy(t *testing.T) {
 		c := raw(t, `{"name":""}`)
 		c.List()[0], c.Findings()[0] = nil, finding.Finding{}
 		if c.List()[0] == nil || c.Findings()[0] == (finding.Finding{}) {
-			t.Error("a caller's slice is the catalogue's")
+			t.Error("a caller's slice is the catalog's")
 		}
 	})
 }

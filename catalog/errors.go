@@ -11,7 +11,7 @@ import (
 // ErrUnknownTool is in the tree of every error about a tool that is not there.
 var ErrUnknownTool = errors.New("catalog: unknown tool")
 
-// An UnknownToolError reports that the catalogue has no such tool. Server is "" if the name was given without one.
+// An UnknownToolError reports that the catalog has no such tool. Server is "" if the name was given without one.
 type UnknownToolError struct {
 	Server, Tool string
 }

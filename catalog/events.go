@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// An Event is a change of the catalogue. Events come one at a time, in order. A slow listener delays nothing: beyond
+// An Event is a change of the catalog. Events come one at a time, in order. A slow listener delays nothing: beyond
 // 50,000 waiting events the rest are dropped and counted.
 type Event struct {
 	Kind   EventKind

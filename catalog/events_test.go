@@ -221,7 +221,7 @@ func TestListenerDoesNoHarm(t *testing.T) {
 			}
 		})
 	})
-	t.Run("that calls the catalogue", func(t *testing.T) {
+	t.Run("that calls the catalog", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var c *catalog.Catalog
 			told := 0

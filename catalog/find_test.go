@@ -79,7 +79,7 @@ func TestFindNeverTakesAToolForAnotherServers(t *testing.T) {
 	c.Remove("mail")
 	c.Remove(long)
 	for _, name := range []string{"mail__send", "mail/send", far} {
-		for what, find := range map[string]func(string) (*middleware.Tool, error){"catalogue": c.Find, "view": view.Find} {
+		for what, find := range map[string]func(string) (*middleware.Tool, error){"catalog": c.Find, "view": view.Find} {
 			if tool, err := find(name); !errors.Is(err, catalog.ErrUnknownTool) {
 				t.Errorf("%s: %s is %v, %v", what, name, tool, err)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A caller is the catalogue as one caller sees it. A tool that it does not see is an unknown tool in every way.
+// A caller is the catalog as one caller sees it. A tool that it does not see is an unknown tool in every way.
 type caller struct {
 	c      *Catalog
 	sees   func(*middleware.Tool) bool

@@ -57,7 +57,7 @@ func (l *ledger) want(t testing.TB, ran int32) {
 	}
 }
 
-func TestGuardTakesTheClassFromTheCatalogue(t *testing.T) {
+func TestGuardTakesTheClassFromTheCatalog(t *testing.T) {
 	l := newLedger(mcptest.Tool("delete_a", ""), mcptest.Tool("list_a", ""), mcptest.Tool("frobnicate", ""))
 	c := catalog.New(catalog.Options{})
 	add(t, c, "srv", mcptest.Connect(t, l.server, nil))

@@ -11,13 +11,13 @@ import (
 )
 
 // A lister lists a server or a replica, and decides when to do so again. Several lists of one session may be in flight:
-// the host's, and one that the catalogue began by itself. They are numbered when they are requested, and one that
+// the host's, and one that the catalog began by itself. They are numbered when they are requested, and one that
 // was requested before the list that counts is dropped, whenever it returns.
 //
 // announced and read show whether a change was announced that no list has: a list takes the number of announcements
 // at its beginning, since one that arrives meanwhile may not be in it. The guard reads both without a lock.
 //
-// The catalogue's mutex guards all but the first four fields and the changes.
+// The catalog's mutex guards all but the first four fields and the changes.
 type lister struct {
 	number  uint64 // of this session, see [callstate.Admitted]
 	session Session
@@ -29,7 +29,7 @@ type lister struct {
 	asked, taken int           // how many lists were asked for, and which of them counts
 	fresh        time.Duration // how long a list is, 0 if the server does not say
 	timer        *time.Timer   // of the next list, nil for none
-	due, began   time.Time     // of the next list, and of the last one that the catalogue began by itself
+	due, began   time.Time     // of the next list, and of the last one that the catalog began by itself
 	busy         bool          // nothing is planned until a list has returned
 	changed      bool          // meanwhile the list has changed
 	stopped      bool

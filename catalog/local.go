@@ -13,7 +13,7 @@ import (
 
 // AddTools adds tools that no MCP server lists, all called by the executor, under an id that the host chooses.
 // They are inferred, merged and checked as those of a server; what they declare only raises until
-// [Catalog.Trust]. The executor needs no guard, since the catalogue has one. After an error, such as a
+// [Catalog.Trust]. The executor needs no guard, since the catalog has one. After an error, such as a
 // declaration that contradicts itself, nothing was added.
 func (c *Catalog) AddTools(id string, executor middleware.ToolCaller, tools ...*mcp.Tool) error {
 	return c.addTools(id, executor, false, tools)

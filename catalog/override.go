@@ -72,7 +72,7 @@ func (c *Catalog) OverrideMatching(pattern string, a annotation.Annotations) (ma
 	return matched, nil
 }
 
-// forget makes the catalogue compute the tools of these names again.
+// forget makes the catalog compute the tools of these names again.
 func (s *server) forget(names func(string) bool) {
 	for _, d := range s.definitions {
 		if names(d.Tool.Name()) {

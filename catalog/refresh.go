@@ -12,7 +12,7 @@ import (
 // Refresh lists the tools of a server again. After an error its tools stay as they were, with a finding. Of
 // several concurrent calls, the list that was requested last counts.
 //
-// The catalogue refreshes by itself when a client that was made with mount.Options receives notice of a
+// The catalog refreshes by itself when a client that was made with mount.Options receives notice of a
 // change, and when the server's ttlMs is over, at most once a minute. An SDK session that was not prepared by
 // mount.Transport answers from its own cache for that time.
 func (c *Catalog) Refresh(ctx context.Context, id string) error {

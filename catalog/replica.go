@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Replica is another server for a server of the catalogue, for package route to choose from. It calls a tool
-// only if it lists exactly the definition that the catalogue accepted. It is guarded, and safe for concurrent use.
+// A Replica is another server for a server of the catalog, for package route to choose from. It calls a tool
+// only if it lists exactly the definition that the catalog accepted. It is guarded, and safe for concurrent use.
 type Replica struct {
 	catalog    *Catalog
 	server, id string
@@ -66,7 +66,7 @@ func (c *Catalog) Replica(ctx context.Context, server, id string, s Session) (*R
 	return r, err
 }
 
-// Refresh lists the replica's tools again, which the catalogue also does when it receives notice of a change.
+// Refresh lists the replica's tools again, which the catalog also does when it receives notice of a change.
 // After an error it offers the same as before; of several calls the list that was requested last counts.
 func (r *Replica) Refresh(ctx context.Context) error {
 	l, its, err := r.catalog.list(ctx, r.lister)
@@ -102,7 +102,7 @@ func (r *Replica) Offers(tool *middleware.Tool) bool {
 	return ok && digest == tool.Digest
 }
 
-// CallTool calls the tool on this replica, behind the guard of the catalogue.
+// CallTool calls the tool on this replica, behind the guard of the catalog.
 func (r *Replica) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	return r.guarded.CallTool(ctx, call)
 }

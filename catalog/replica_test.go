@@ -41,7 +41,7 @@ func yes(context.Context, hitl.Request) (hitl.Decision, error) {
 	return hitl.Decision{Verdict: hitl.Approved}, nil
 }
 
-// A fleet is a catalogue with two replicas of one server behind real sockets.
+// A fleet is a catalog with two replicas of one server behind real sockets.
 type fleet struct {
 	tools  *catalog.Catalog
 	caller middleware.ToolCaller

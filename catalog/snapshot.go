@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// A snapshot is one state of the catalogue. It never changes: whatever changes the catalogue builds a new one under
+// A snapshot is one state of the catalog. It never changes: whatever changes the catalog builds a new one under
 // the mutex, and lookups and calls read the current one without a lock. A definition that has not changed keeps its
 // tool, so that a host may compare pointers and a rebuild costs little; forget drops what has to be computed again.
 type snapshot struct {

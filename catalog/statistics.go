@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Statistics are the figures of a catalogue.
+// Statistics are the figures of a catalog.
 type Statistics struct {
 	Total      int                       // tools
 	ByServer   map[string]int            // tools of each server
@@ -66,7 +66,7 @@ func (m *meter) count(call middleware.Call, start time.Time, res *mcp.CallToolRe
 	m.tools[id].add(one)
 }
 
-// Statistics counts the tools of the catalogue and what it saw of their calls.
+// Statistics counts the tools of the catalog and what it saw of their calls.
 func (c *Catalog) Statistics() Statistics {
 	list := c.current.Load().list
 	s := Statistics{

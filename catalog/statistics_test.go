@@ -17,7 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// office is a catalogue of two servers with tools of every class.
+// office is a catalog of two servers with tools of every class.
 func office(tb testing.TB) *catalog.Catalog {
 	tb.Helper()
 	c := catalog.New(catalog.Options{})

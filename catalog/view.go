@@ -22,12 +22,12 @@ type Scope struct {
 	Ceiling annotation.SecurityLevel
 }
 
-// A View is the catalogue as one caller may see it. A tool that its scopes do not cover is neither listed nor
-// found, and a call of it ends as that of an unknown tool. A View has no state: it shows the catalogue as it
+// A View is the catalog as one caller may see it. A tool that its scopes do not cover is neither listed nor
+// found, and a call of it ends as that of an unknown tool. A View has no state: it shows the catalog as it
 // is now. The zero value is not ready; use [Catalog.View].
 type View struct{ *caller }
 
-// View returns the catalogue for a caller with these scopes. A tool is visible if one scope covers its
+// View returns the catalog for a caller with these scopes. A tool is visible if one scope covers its
 // permission (see [Options.Permission]) and reaches its security level. Make a View for each caller, and never
 // use it for another one. An error names each scope that is not valid.
 func (c *Catalog) View(scopes ...Scope) (*View, error) {

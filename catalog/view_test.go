@@ -51,7 +51,7 @@ func listed(v interface{ List() []*middleware.Tool }) string {
 	return strings.Join(all, " ")
 }
 
-// shop is a catalogue of two servers with a read and two writes each.
+// shop is a catalog of two servers with a read and two writes each.
 func shop(t testing.TB, o catalog.Options) (*catalog.Catalog, map[string]*ledger) {
 	t.Helper()
 	c := catalog.New(o)
@@ -224,7 +224,7 @@ func TestMalformedScopeMakesNoView(t *testing.T) {
 	}
 }
 
-func TestViewIsOfTheLiveCatalogue(t *testing.T) {
+func TestViewIsOfTheLiveCatalog(t *testing.T) {
 	l := newLedger(mcptest.Tool("list_a", ""))
 	c := catalog.New(catalog.Options{Permission: byServerAndClass})
 	v := view(t, c, "srv.read")
@@ -384,7 +384,7 @@ func TestHostLogsACallThatNoScopeCovers(t *testing.T) {
 	}
 }
 
-// Run with -race: many callers of two kinds on one catalogue over real sessions,
+// Run with -race: many callers of two kinds on one catalog over real sessions,
 // while it is refreshed.
 func TestCallersOfOtherScopesNeverMeet(t *testing.T) {
 	for _, version := range mcptest.Versions {

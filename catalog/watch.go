@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// How often the catalogue lists a server by itself. Each lister has one timer at most, of its next list; wake sets it
+// How often the catalog lists a server by itself. Each lister has one timer at most, of its next list; wake sets it
 // to the earliest of what is wanted, and never sooner than pace after the list before, so that a server that
 // announces changes without end costs one list in five seconds.
 const (
@@ -33,7 +33,7 @@ func (c *Catalog) Watch() func(context.Context, *mcp.ToolListChangedRequest) {
 }
 
 // Changed records that a session has announced a change of its tools, for a host that receives the notice
-// itself. Approved calls of them wait until the catalogue has read the new list, which it does soon.
+// itself. Approved calls of them wait until the catalog has read the new list, which it does soon.
 func (c *Catalog) Changed(s Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

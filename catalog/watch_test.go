@@ -165,7 +165,7 @@ func TestListIsReadAgainWhenItIsNoLongerFresh(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	t.Run("ends what the catalogue does by itself", func(t *testing.T) {
+	t.Run("ends what the catalog does by itself", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var events atomic.Int32
 			c := catalog.New(catalog.Options{OnEvent: func(catalog.Event) { events.Add(1) }})

@@ -35,7 +35,7 @@ func TestHiddenGateIsReported(t *testing.T) {
 	}
 }
 
-// Replicas are behind a guard of the whole catalogue. A call of a tool that a view hides does not
+// Replicas are behind a guard of the whole catalog. A call of a tool that a view hides does not
 // arrive, even if an inner middleware swaps the tool.
 func TestViewHoldsBeforeReplicas(t *testing.T) {
 	t.Parallel()

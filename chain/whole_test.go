@@ -204,7 +204,7 @@ func (w *world) counted(t *testing.T, steps []step) {
 		}
 	}
 	if got := w.tools.Statistics(); all != want || got.Calls.Count != int64(all) || got.Calls.Failures != 3 || got.Calls.Unknown != 1 {
-		t.Errorf("the servers executed %d, want %d, and the catalogue counted %+v", all, want, got.Calls)
+		t.Errorf("the servers executed %d, want %d, and the catalog counted %+v", all, want, got.Calls)
 	}
 	if got := w.attempts.read(); got != all {
 		t.Errorf("%d attempts, want %d", got, all)

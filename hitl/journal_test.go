@@ -214,7 +214,7 @@ func TestAnswerThatTheStoreDoesNotTakeIsADenial(t *testing.T) {
 	}
 }
 
-// A definition that changes while the call waits: the guard asks the catalogue.
+// A definition that changes while the call waits: the guard asks the catalog.
 func TestDefinitionThatChangesBeforeTheExecutionIsRefused(t *testing.T) {
 	t.Parallel()
 	t.Run("B241", func(t *testing.T) {

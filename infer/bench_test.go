@@ -30,7 +30,7 @@ func BenchmarkLongDescription(b *testing.B) {
 	}
 }
 
-func BenchmarkCatalogue(b *testing.B) {
+func BenchmarkCatalog(b *testing.B) {
 	defs := make([]*mcp.Tool, 10_000)
 	for i := range defs {
 		defs[i] = invoice

@@ -96,7 +96,7 @@ func TestLabelledFreshness(t *testing.T) {
 		{"made", nil, 2, 85, 6},
 		{"wild", []string{"wild"}, 4, 80, 10},
 	} {
-		tools := catalogues(t, c.path...)
+		tools := catalogs(t, c.path...)
 		type label struct {
 			Server, Name string
 			Fresh        annotation.Freshness

@@ -17,7 +17,7 @@ func everyServer(tb testing.TB) map[string][]*mcp.Tool {
 	tb.Helper()
 	servers, _ := popular(tb)
 	for _, set := range [][]string{nil, {"wild"}} {
-		for _, l := range catalogues(tb, set...) {
+		for _, l := range catalogs(tb, set...) {
 			servers[strings.Join(set, "")+" "+l.Server] = append(servers[strings.Join(set, "")+" "+l.Server], &l.Tool)
 		}
 	}

@@ -20,7 +20,7 @@ type Options struct {
 // New returns a middleware that classifies tools without evidence in their annotations. The call goes on with a
 // copy of the tool that has a digest and the inferred annotations, over which those that the host wrote win. Any
 // other tool passes unchanged, and so does one without a definition that can be written as JSON, which stays
-// Unknown. Without a catalogue, chain.Guard takes the class from here. New panics on a negative size.
+// Unknown. Without a catalog, chain.Guard takes the class from here. New panics on a negative size.
 func New(opts Options) middleware.Middleware {
 	size := cmp.Or(opts.Size, 4096)
 	if size < 0 {

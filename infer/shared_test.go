@@ -26,7 +26,7 @@ func shared(tb testing.TB, path ...string) string {
 	return filepath.Join(append([]string{dir}, path...)...)
 }
 
-// A labelled tool is one of a real catalogue, with what it really does.
+// A labelled tool is one of a real catalog, with what it really does.
 type labelled struct {
 	Server string
 	mcp.Tool
@@ -49,8 +49,8 @@ func (l *labelled) fine(got annotation.Safety) bool {
 	return got == l.class || slices.Contains(l.also, got)
 }
 
-// catalogues reads a labelled set: "" is the one that the rules were made on.
-func catalogues(tb testing.TB, set ...string) []labelled {
+// catalogs reads a labelled set: "" is the one that the rules were made on.
+func catalogs(tb testing.TB, set ...string) []labelled {
 	tb.Helper()
 	tools := lines[labelled](tb, shared(tb, append(set, "tools.jsonl")...))
 	labels := lines[struct {
@@ -91,7 +91,7 @@ func lines[T any](tb testing.TB, path string) []T {
 	return out
 }
 
-// inferAll infers catalogue by catalogue, as a host does.
+// inferAll infers catalog by catalog, as a host does.
 func inferAll(tools []labelled) []annotation.Annotations {
 	byServer := make(map[string][]int)
 	for i := range tools {
@@ -192,10 +192,10 @@ func measure(t *testing.T, set string, tools []labelled) (f figures) {
 	return f
 }
 
-// TestLabelledCatalogues holds the goals of the set that the rules were made on.
-func TestLabelledCatalogues(t *testing.T) {
+// TestLabelledCatalogs holds the goals of the set that the rules were made on.
+func TestLabelledCatalogs(t *testing.T) {
 	t.Parallel()
-	f := measure(t, "made", catalogues(t))
+	f := measure(t, "made", catalogs(t))
 	hold(t, []goal{
 		{"unsafe", f.unsafe, 0.2, 0}, {"missed", f.missed, 1, 0}, {"read-found", f.found, 100, 96},
 		{"over-ask", f.overAsk, 1.5, 0}, {"write-ask", f.writeAsk, 6, 0}, {"accuracy", f.accurate, 100, 97},
@@ -214,7 +214,7 @@ func half(server string) int {
 // TestOtherServers holds the goals of the shared half of the servers that were gathered last.
 func TestOtherServers(t *testing.T) {
 	t.Parallel()
-	tools := catalogues(t, "wild")
+	tools := catalogs(t, "wild")
 	set := "wild"
 	if of := os.Getenv("HALF"); of != "" {
 		tools = slices.DeleteFunc(tools, func(l labelled) bool { return fmt.Sprint(half(l.Server)) != of })

@@ -63,8 +63,8 @@ func TestConfirmerThatIsAsked(t *testing.T) {
 	}
 }
 
-// Without a catalogue the guard has the class from infer, and preflight's on top of it.
-func TestBehindInferWithoutACatalogue(t *testing.T) {
+// Without a catalog the guard has the class from infer, and preflight's on top of it.
+func TestBehindInferWithoutACatalog(t *testing.T) {
 	t.Parallel()
 	runs := 0
 	executor := chain.Guard(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcpResult, error) {

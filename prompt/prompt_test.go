@@ -28,7 +28,7 @@ func openWorld(a annotation.Annotations) annotation.Annotations {
 	return a
 }
 
-// accounts is the catalogue of the example in the seeds: customers and orders.
+// accounts is the catalog of the example in the seeds: customers and orders.
 func accounts() []*middleware.Tool {
 	return []*middleware.Tool{
 		described("crm", "customers_list", "Get all customers for the team. Filter by name or status.", annotation.ReadOnly()),

@@ -31,7 +31,7 @@ type Func struct {
 
 // New makes a tool of a Go func. In is a struct (or a map with string keys), from which the input schema follows:
 // names from json tags, descriptions from jsonschema tags. The annotations in own are trusted and win over what the
-// tool's words imply; use a preset of package annotation. An override of the catalogue wins over them.
+// tool's words imply; use a preset of package annotation. An override of the catalog wins over them.
 //
 // Arguments that the schema does not allow never reach f. The result's text is what f returns, as JSON unless
 // Out is a string, and it is also the structured content if Out is a struct or a map. A *mcp.CallToolResult

@@ -1,5 +1,5 @@
 // Package known holds the classes of the tools of public servers that many people install, given by somebody who has
-// read the definitions. The catalogue uses them unless catalog.Options.NoKnown is set.
+// read the definitions. The catalog uses them unless catalog.Options.NoKnown is set.
 //
 // A tool is known by the digest of its definition alone, since the host chooses the name of a server. A definition
 // that differs in anything, as that of another version may, is not known, and inference decides. The digest is of what

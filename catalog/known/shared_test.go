@@ -39,7 +39,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// popular returns the tools of all servers of the folder as a catalogue with these options has them, by "server/tool".
+// popular returns the tools of all servers of the folder as a catalog with these options has them, by "server/tool".
 func popular(t *testing.T, o catalog.Options) map[string]*middleware.Tool {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder(t), "*.json"))
@@ -79,7 +79,7 @@ func TestEachEntryIsOfTheDefinitionThatItNames(t *testing.T) {
 			case tool.Digest.String() != entry.Digest:
 				t.Errorf("%s: the digest is %s, that of the definition %s", name, entry.Digest, tool.Digest)
 			case tool.Safety() != entry.Class:
-				t.Errorf("%s is %s in a catalogue, want %s", name, tool.Safety(), entry.Class)
+				t.Errorf("%s is %s in a catalog, want %s", name, tool.Safety(), entry.Class)
 			}
 		}
 	}

@@ -24,14 +24,14 @@ import (
 
 // Client puts chains beneath a client: each session.CallTool goes through the middleware that chainFor returns
 // for the session, with the server's id in tools. An unknown tool and a session with an empty id are refused; a
-// nil middleware means the guard alone. A call of a catalogue or [Session] keeps its ID and its scope; any other
+// nil middleware means the guard alone. A call of a catalog or [Session] keeps its ID and its scope; any other
 // has neither. Other requests pass unchanged.
 func Client(client *mcp.Client, tools *catalog.Catalog, chainFor func(*mcp.ClientSession) (server string, m middleware.Middleware)) {
 	switch {
 	case client == nil:
 		panic("mount: Client was given a nil client")
 	case tools == nil:
-		panic("mount: Client was given a nil catalogue")
+		panic("mount: Client was given a nil catalog")
 	case chainFor == nil:
 		panic("mount: Client was given no func to choose a chain")
 	}
@@ -151,15 +151,15 @@ func (s sender) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.
 	return out, nil
 }
 
-// Options prepares the options of a client whose sessions the catalogue lists, before the client is made:
+// Options prepares the options of a client whose sessions the catalog lists, before the client is made:
 //
 //	client := mcp.NewClient(impl, mount.Options(tools, nil))
 //
-// With them the catalogue lists changed tools again. The host's own ToolListChangedHandler is called as before.
+// With them the catalog lists changed tools again. The host's own ToolListChangedHandler is called as before.
 // The options given are not changed; nil is none.
 func Options(tools *catalog.Catalog, own *mcp.ClientOptions) *mcp.ClientOptions {
 	if tools == nil {
-		panic("mount: Options was given a nil catalogue")
+		panic("mount: Options was given a nil catalog")
 	}
 	o := *cmp.Or(own, &mcp.ClientOptions{})
 	first, then := tools.Watch(), o.ToolListChangedHandler

@@ -199,7 +199,7 @@ func TestSessionsOfOneClient(t *testing.T) {
 	})
 }
 
-// A catalogue's own call goes through its session, and so through the chain that
+// A catalog's own call goes through its session, and so through the chain that
 // hangs beneath the client: one question, one memory, one scope.
 func TestChainOverAMountedClient(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
@@ -358,7 +358,7 @@ func TestErrorsBeneathAClientSayWhetherTheCallWasSent(t *testing.T) {
 		// A catalog that calls through this client gets the same.
 		tool, _ := tools.Lookup("files", "delete_file")
 		if _, err = safely(tools).CallTool(mcptest.Context(t), middleware.Call{Tool: tool}); !middleware.NotSent(err) || errors.As(err, &lost) {
-			t.Errorf("through the catalogue: got %v, want not sent", err)
+			t.Errorf("through the catalog: got %v, want not sent", err)
 		}
 	})
 }

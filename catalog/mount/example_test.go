@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A host that has a session, and neither a catalogue nor anyone to ask.
+// A host that has a session, and neither a catalog nor anyone to ask.
 func ExampleSession() {
 	session := connect(newBackend().server) // the MCP Go SDK, as always
 	caller := chain.Standard{Infer: infer.New(infer.Options{})}.Then(mount.Session(session))

@@ -20,7 +20,7 @@ type Caller interface {
 	CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error)
 }
 
-// Session returns the guarded end of a chain for a host without a catalogue: it calls tools on the session. A
+// Session returns the guarded end of a chain for a host without a catalog: it calls tools on the session. A
 // tool has the class that infer.New gave it further out, else Unknown. Errors report whether the call was sent.
 func Session(s Caller) middleware.ToolCaller {
 	if cs, ok := s.(*mcp.ClientSession); s == nil || ok && cs == nil {

@@ -25,7 +25,7 @@ func TestNilIsRefusedAtOnce(t *testing.T) {
 		"nil session":               func() { mount.Session(nil) },
 		"session that never was":    func() { mount.Session(none) },
 		"nil client":                func() { mount.Client(nil, tools, chainFor) },
-		"nil catalogue":             func() { mount.Client(client, nil, chainFor) },
+		"nil catalog":               func() { mount.Client(client, nil, chainFor) },
 		"no func to choose a chain": func() { mount.Client(client, tools, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestNilIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestSessionWithoutACatalogue(t *testing.T) {
+func TestSessionWithoutACatalog(t *testing.T) {
 	sessions(t, func(t *testing.T, cs *mcp.ClientSession) {
 		yes := &person{says: hitl.Approved}
 		guarded := chain.Standard{Infer: infer.New(infer.Options{})}.Then(mount.Session(cs))

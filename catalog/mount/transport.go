@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Transport prepares the way to a server, before the client connects through it. With it a catalogue sees lists
+// Transport prepares the way to a server, before the client connects through it. With it a catalog sees lists
 // of tools as the server wrote them: an absent hint differs from a false one, a malformed tool is left out
 // instead of failing the list, and the SDK caches no list. What the SDK drops of tools that a [Resolver] asks
 // about is copied into their _meta, and so into their digest. Nothing else is changed.
@@ -39,7 +39,7 @@ func Transport(t mcp.Transport) mcp.Transport {
 
 const methodListTools = "tools/list"
 
-// looking returns what to do with an answer: keep what the SDK drops, and pass a list to its catalogue.
+// looking returns what to do with an answer: keep what the SDK drops, and pass a list to its catalog.
 func looking(ctx context.Context, method string) answers.Look {
 	if !resolution.Marked(method) {
 		return nil

@@ -219,7 +219,7 @@ func TestRefreshAsksTheServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 3 {
-				// What the host lists itself does not become what the catalogue hears.
+				// What the host lists itself does not become what the catalog hears.
 				if _, err := cs.ListTools(mcptest.Context(t), nil); err != nil {
 					t.Fatal(err)
 				}
@@ -423,7 +423,7 @@ func TestOptionsOfTheHostAreNotWrittenTo(t *testing.T) {
 	}
 }
 
-// A client and a transport that are prepared, once each, give the catalogue what a
+// A client and a transport that are prepared, once each, give the catalog what a
 // bare session cannot.
 func ExampleTransport() {
 	ctx := context.Background()
@@ -451,7 +451,7 @@ func ExampleTransport() {
 	// odd: "bad_hint" was left out: among its annotations readOnlyHint is "true" and no boolean
 }
 
-// The host's own handler is called after the catalogue's.
+// The host's own handler is called after the catalog's.
 func ExampleOptions() {
 	tools := catalog.New(catalog.Options{})
 	defer tools.Close()

@@ -56,7 +56,7 @@ func byModel(class annotation.Safety) pins.Decision {
 	return pins.Decision{Class: class, Reason: "its words", Date: march, Model: "m", Prompt: "p", Answer: "a"}
 }
 
-// decide decides the tool as the catalogue lists it.
+// decide decides the tool as the catalog lists it.
 func decide(t testing.TB, c pinned, tool string, d pins.Decision) {
 	t.Helper()
 	if err := c.lock.Decide(c, lookup(t, c, "crm", tool), d); err != nil {

@@ -260,8 +260,8 @@ func FuzzParseLock(f *testing.F) {
 	})
 }
 
-// A catalogue sees what was accepted through another one once it is asked to look.
-func TestLockOfTwoCatalogues(t *testing.T) {
+// A catalog sees what was accepted through another one once it is asked to look.
+func TestLockOfTwoCatalogs(t *testing.T) {
 	one := locked()
 	other := pinnedBy(one.lock)
 	for _, c := range []pinned{one, other} {

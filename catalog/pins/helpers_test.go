@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A pinned catalogue has a lock.
+// A pinned catalog has a lock.
 type pinned struct {
 	*catalog.Catalog
 
@@ -27,7 +27,7 @@ type pinned struct {
 
 func pinnedBy(l *pins.Lock) pinned { return pinned{catalog.New(catalog.Options{Lock: l}), l} }
 
-// locked is a catalogue that refuses what was not accepted.
+// locked is a catalog that refuses what was not accepted.
 func locked() pinned { return pinnedBy(new(pins.Lock)) }
 
 func (c pinned) Changes() []pins.Change              { return c.lock.Changes(c) }

@@ -1,5 +1,5 @@
 // Package pins records which definitions of tools were accepted, in a file that is reviewed like code. With a
-// [Lock] in catalog.Options.Lock the catalogue neither lists nor calls any other tool.
+// [Lock] in catalog.Options.Lock the catalog neither lists nor calls any other tool.
 package pins
 
 import (
@@ -93,7 +93,7 @@ func (l *Lock) Accepted(server string) []string {
 type Catalog interface {
 	// Held returns the error of Lock.Check for each held tool, and by server the accepted tools that are gone.
 	Held() (held []error, gone map[string][]string)
-	// Recheck asks the catalogue's lock about every tool again.
+	// Recheck asks the catalog's lock about every tool again.
 	Recheck()
 }
 

@@ -25,7 +25,7 @@ type Index struct {
 	current *state
 }
 
-// New returns an index of what the lister lists. Make one for each catalogue, and one for each view.
+// New returns an index of what the lister lists. Make one for each catalog, and one for each view.
 func New(in Lister) *Index { return &Index{in: in} }
 
 // A state is a list with its words. It never changes: a new list gets a new one, while searches in the earlier go on.

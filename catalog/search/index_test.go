@@ -51,7 +51,7 @@ func TestGroupsBySafetyAndThoseToConfirm(t *testing.T) {
 		t.Errorf("to confirm: got %q, want %q", got, want)
 	}
 	if got := search.Classes(catalog.New(catalog.Options{})); len(got) != 0 {
-		t.Errorf("an empty catalogue: got %v", got)
+		t.Errorf("an empty catalog: got %v", got)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package search finds tools in a catalogue or a view of it: for a person, a page at a time, and for a model,
+// Package search finds tools in a catalog or a view of it: for a person, a page at a time, and for a model,
 // those that fit a message. It decides nothing about calls.
 package search
 

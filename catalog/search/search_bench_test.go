@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// manyTools returns a catalogue of 10 servers with 1,000 tools each, with descriptions of 60
+// manyTools returns a catalog of 10 servers with 1,000 tools each, with descriptions of 60
 // words, some of them common and most of them rare, as in a language.
 func manyTools(tb testing.TB) *catalog.Catalog {
 	tb.Helper()

@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// office is a catalogue of two servers with tools of every class.
+// office is a catalog of two servers with tools of every class.
 func office(tb testing.TB) *catalog.Catalog {
 	tb.Helper()
 	c := catalog.New(catalog.Options{})
@@ -314,7 +314,7 @@ func TestSearchRefusesWhatMakesNoSense(t *testing.T) {
 		}
 	}
 	if page := find(t, catalog.New(catalog.Options{}), search.Query{Text: "a"}); page.Total != 0 {
-		t.Errorf("an empty catalogue: got %v", page)
+		t.Errorf("an empty catalog: got %v", page)
 	}
 }
 

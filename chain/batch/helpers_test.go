@@ -17,7 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A world is an executor that notes what runs when, behind a catalogue.
+// A world is an executor that notes what runs when, behind a catalog.
 type world struct {
 	tools *catalog.Catalog
 	took  time.Duration

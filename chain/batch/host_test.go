@@ -29,7 +29,7 @@ type note struct {
 
 type scopeKey struct{}
 
-// A notebook is a catalogue of notes, and what came of the calls.
+// A notebook is a catalog of notes, and what came of the calls.
 type notebook struct {
 	tools *catalog.Catalog
 

@@ -19,7 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A server's tools in a catalogue, with their annotations, their schemas and their
+// A server's tools in a catalog, with their annotations, their schemas and their
 // errors: the way in, and the way of a server that there is already.
 func TestClientIsASession(t *testing.T) {
 	t.Parallel()

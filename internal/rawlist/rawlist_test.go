@@ -28,7 +28,7 @@ func TestToolsThatTheSDKCannotRead(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, tool, want string }{
 		{"fine", `{"name":"a","inputSchema":{}}`, ""},
-		{"no name", `{"inputSchema":{}}`, ""}, // for the catalogue to say
+		{"no name", `{"inputSchema":{}}`, ""}, // for the catalog to say
 		{"null members", `{"name":null,"title":null,"annotations":null,"_meta":null,"icons":null}`, ""},
 		{"members of no known kind", `{"name":"a","x":[1],"annotations":{"y":{}}}`, ""},
 		{"B079 a hint that is text", `{"name":"a","annotations":{"readOnlyHint":"true"}}`, `among its annotations readOnlyHint is "true" and no boolean`},

@@ -69,7 +69,7 @@ func (l *listed) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &l.Tool)
 }
 
-// load returns a catalogue of the tools in a file.
+// load returns a catalog of the tools in a file.
 func load(path string) (*catalog.Catalog, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package selecteval_test measures how well the catalogue selects tools: for how many of
+// Package selecteval_test measures how well the catalog selects tools: for how many of
 // 240 questions the wanted tool is among the first ten of 500, beside a plain
 // substring match.
 //
@@ -70,7 +70,7 @@ func TestMostQuestionsDoNotNameTheTool(t *testing.T) {
 func TestWantedToolIsAmongTheFirstTen(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat(*tools); err != nil {
-		t.Skipf("SKIPPED: the catalogue of real tools is not at %s: the figures of docs/reference/catalog.md are not checked", *tools)
+		t.Skipf("SKIPPED: the catalog of real tools is not at %s: the figures of docs/reference/catalog.md are not checked", *tools)
 	}
 	c, err := load(*tools)
 	if err != nil {

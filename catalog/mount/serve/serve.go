@@ -93,7 +93,7 @@ func caller(req *mcp.CallToolRequest) string {
 
 // AddTool adds a tool made of a Go func, as mcp.AddTool does, and declares what is known of it: what its words
 // imply, the server's defaults, and own together with the definition's own annotations, which win. MCP's hints
-// are in the tool's annotations and all of it in its _meta, for a catalogue. To replace the tool, call AddTool
+// are in the tool's annotations and all of it in its _meta, for a catalog. To replace the tool, call AddTool
 // again, not mcp.Server.AddTool. After an error (contradictory annotations, or a tool that the SDK does not
 // take) nothing was added.
 func AddTool[In, Out any](s *Server, t *mcp.Tool, own annotation.Annotations, h mcp.ToolHandlerFor[In, Out]) (err error) {

@@ -397,8 +397,8 @@ func TestHandlerThatCallsAnotherToolInVainIsNotCalledAgain(t *testing.T) {
 	}
 }
 
-// A catalogue that trusts a server of ours has the classes that it declared.
-func TestCatalogueReadsAServerOfOurs(t *testing.T) {
+// A catalog that trusts a server of ours has the classes that it declared.
+func TestCatalogReadsAServerOfOurs(t *testing.T) {
 	t.Parallel()
 	server := mcptest.New()
 	s := serve.New(server, "ours", serve.Options{})

@@ -58,7 +58,7 @@ func TestStrictestRuleCounts(t *testing.T) {
 	}
 }
 
-// What a policy raises is raised whatever a catalogue's patterns make of a name.
+// What a policy raises is raised whatever a catalog's patterns make of a name.
 func TestAskRaises(t *testing.T) {
 	t.Parallel()
 	p := parse(t, `{"rules": [{"tool": "s/*", "decide": "ask"}], "tools": [{"tool": "d/*", "class": "dangerous"}]}`)

@@ -29,7 +29,7 @@ type tools struct {
 	asked  time.Time // because of an unknown name
 }
 
-// A set is what a client may see of a catalogue, with the chain in front of it.
+// A set is what a client may see of a catalog, with the chain in front of it.
 type set struct {
 	viewer
 
@@ -41,7 +41,7 @@ type set struct {
 	last    map[*server]*listing // the latest of each
 }
 
-// A viewer is what a catalogue shows of itself: a catalogue, or a part of one.
+// A viewer is what a catalog shows of itself: a catalog, or a part of one.
 type viewer interface {
 	middleware.ToolCaller
 	chain.Admitter
@@ -172,7 +172,7 @@ func (s *session) withMeta(p any) json.RawMessage {
 func (t *toolsOf) keep(list json.RawMessage, first bool) {
 	all := members(list)
 	var tools []json.RawMessage
-	_ = json.Unmarshal(all["tools"], &tools) // what cannot be read is not in the catalogue either
+	_ = json.Unmarshal(all["tools"], &tools) // what cannot be read is not in the catalog either
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if first {

@@ -24,7 +24,7 @@ func hidden(definition *mcp.Tool) string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(definition); err != nil { // the catalogue took it
+	if err := e.Encode(definition); err != nil { // the catalog took it
 		return ""
 	}
 	if !bytes.Contains(text.Bytes(), []byte(`\u`)) && !bytes.ContainsFunc(text.Bytes(), suspicious) {

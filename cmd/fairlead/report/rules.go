@@ -46,7 +46,7 @@ func (l *Level) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// The rules that are not the catalogue's.
+// The rules that are not the catalog's.
 const (
 	ruleUndeclared  = "declares-nothing"
 	ruleUnknown     = "class-unknown"
@@ -101,7 +101,7 @@ func (r rule) advice() string {
 	return r.help + " " + strings.ToUpper(r.next[:1]) + r.next[1:] + "."
 }
 
-// own finds what the catalogue does not look for.
+// own finds what the catalog does not look for.
 func (r *Report) own(t *middleware.Tool, declared annotation.Annotations) {
 	find := func(rule, text string) { r.find(rule, t.Server, t.Name(), text, t.Digest.String()) }
 	if hints(declared) == none {
