@@ -17,6 +17,7 @@ const (
 	maxSources = 32  // that are recorded of one call
 	maxLeaves  = 256 // of the arguments that are traced
 	maxShown   = 60  // bytes of a value
+	maxTool    = 200 // bytes of the name of a tool with that of its server
 	maxNames   = 256 // of arguments outside the schemas whose kinds a session keeps
 	maxAround  = 160 // bytes of the text around it
 	// maxCompared is how many bytes of results are compared for one call; most need some thousand.
@@ -206,17 +207,17 @@ func (tr *trace) instructed() {
 
 func (tr *trace) add(place, value string, kind Kind, o origin, rule Rule, note string) {
 	s := middleware.Source{
-		Argument: safetext.Cut(safetext.Line(place), maxShown), Kind: string(kind), Value: quote(value, maxShown),
+		Argument: safetext.Word(place, maxShown), Kind: string(kind), Value: quote(value, maxShown),
 		From: o.from, Rule: string(rule), Note: note, How: o.how,
 	}
 	if r := o.result; r != nil {
-		s.Tool, s.Call, s.Ago, s.Trusted = safetext.Line(r.tool.String()), r.call, tr.s.seq-r.seq, r.trusted
+		s.Tool, s.Call, s.Ago, s.Trusted = safetext.Word(r.tool.String(), maxTool), r.call, tr.s.seq-r.seq, r.trusted
 		s.Around = around(r.text, o.at, o.len)
 	}
 	tr.sources = append(tr.sources, s)
 }
 
-func quote(s string, most int) string { return `"` + safetext.Line(trim.Bytes(s, most)) + `"` }
+func quote(s string, most int) string { return safetext.Quote(trim.Bytes(s, most), 0) }
 
 // around returns the text of a result around a part of it, cut to whole words.
 func around(t *folded.Text, at, n int) string {
