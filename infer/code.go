@@ -20,7 +20,7 @@ var spoken = map[string]string{
 }
 
 // shells are the words that make a command one of a shell. A command may otherwise be one of any program.
-var shells = []string{"shell", "bash", "ssh", "terminal", "zsh"}
+var shells = []string{"shell", "bash", "ssh", "terminal", "zsh", "sh", "ksh"}
 
 // stores are the languages of queries by the names of what is queried, if nothing names the language.
 var stores = map[string]string{
@@ -35,8 +35,8 @@ var stores = map[string]string{
 func (c *parameters) languageOf(name, description string) string {
 	command := name == "command" || name == "cmd" || name == "script"
 	switch {
-	case name == "shell" || name == "bash":
-		return "shell"
+	case name == "shell" || name == "bash" || name == "zsh":
+		return c.shellOf(name, description)
 	case name == "pipeline":
 		return "mongodb"
 	case spoken[name] != "":
@@ -52,7 +52,7 @@ func (c *parameters) languageOf(name, description string) string {
 				language := spoken[w]
 				switch {
 				case command && slices.Contains(shells, w):
-					return "shell"
+					return c.shellOf(name, description)
 				case command && language == "promql", language == "jq" && (command || i == 2), language == "flux" && i == 2: // of a program, or a word of English
 				case language != "":
 					return language
@@ -74,6 +74,63 @@ func (c *parameters) languageOf(name, description string) string {
 	}
 	return cmp.Or(store, likely, name)
 }
+
+// posixWords and windowsWords name a shell, or the system whose shell it is.
+var (
+	posixWords = strings.Fields(`bash sh zsh ksh posix unix linux gnu ubuntu debian fedora centos rhel alpine archlinux
+		freebsd openbsd netbsd bsd macos darwin wsl busybox`)
+	windowsWords = strings.Fields("window windows powershell pwsh cmd batch win dos")
+)
+
+// shellOf returns the language of a command line for a shell: of a POSIX shell or of PowerShell if the parameter, the
+// tool, or else another tool of the server states it, and of any shell if they state several or none.
+func (c *parameters) shellOf(name, description string) string {
+	var s system
+	if name == "bash" || name == "zsh" {
+		s.posix = true
+	}
+	s.read(description)
+	s.read(separated(c.named))
+	s.read(c.about)
+	if s == (system{}) && c.of != nil {
+		s = c.of.runsOn()
+	}
+	return s.language()
+}
+
+// A system is what a text states about where commands run.
+type system struct{ posix, windows bool }
+
+func (s system) language() string {
+	switch {
+	case s.posix && !s.windows:
+		return "posix-shell"
+	case s.windows && !s.posix:
+		return "powershell"
+	}
+	return "shell"
+}
+
+// read looks for systems in a text. A sentence that denies something names none for certain.
+func (s *system) read(text string) {
+	for ws := range clauses(text) {
+		denies := slices.ContainsFunc(ws, func(w word) bool { return slices.Contains(denials, w.base) })
+		for i := range ws {
+			switch w := ws[i].base; {
+			case slices.Contains(windowsWords, w):
+				s.windows = true
+			case slices.Contains(posixWords, w) && !denies && !(i+1 < len(ws) && slices.Contains(posixThings, ws[i+1].base)):
+				s.posix = true
+			}
+		}
+	}
+}
+
+var (
+	denials = strings.Fields("not no without never unlike instead cannot neither nor except than")
+	// posixThings are things of Unix that say nothing of a shell: a Unix timestamp.
+	posixThings = strings.Fields("timestamp timestamps time epoch seconds milliseconds socket sockets domain path paths style")
+)
 
 // makes reports whether a tool makes something of a database by a text of SQL, which may do anything else: create_table.
 func (t *tool) makes(p *parameter) bool {

@@ -38,6 +38,18 @@ const conditioned = `
 	write_rows | Executes data modification statements | {"properties":{"query":{"type":"string","description":"SQL query to execute"}}} | dangerous | by the sql in query (is carried out): judged by its text, unjudged dangerous
 	query | Run a SQL query | {"properties":{"query":{"type":"string"}}} | dangerous | by the sql in query (is carried out): judged by its text, unjudged dangerous
 	run_command | Run a shell command | {"properties":{"command":{"type":"string"}}} | dangerous | by the shell in command (is carried out): judged by its text, unjudged dangerous
+	run_command | Run a bash command | {"properties":{"command":{"type":"string"}}} | dangerous | by the posix-shell in command (is carried out): judged by its text, unjudged dangerous
+	run_command | Run a shell command on the Linux host | {"properties":{"command":{"type":"string"}}} | dangerous | by the posix-shell in command (is carried out): judged by its text, unjudged dangerous
+	run_command | Run a shell command | {"properties":{"command":{"type":"string","description":"Handed to sh -c"}}} | dangerous | by the posix-shell in command (is carried out): judged by its text, unjudged dangerous
+	bash | Run a command | {"properties":{"command":{"type":"string"}}} | dangerous | by the posix-shell in command (is carried out): judged by its text, unjudged dangerous
+	run_bash | Run it | {"properties":{"bash":{"type":"string"}}} | dangerous | by the posix-shell in bash (is carried out): judged by its text, unjudged dangerous
+	run_command | Run a shell command on Windows, Linux or macOS | {"properties":{"command":{"type":"string"}}} | dangerous | by the shell in command (is carried out): judged by its text, unjudged dangerous
+	run_command | Run a shell command with bash or PowerShell | {"properties":{"command":{"type":"string"}}} | dangerous | by the shell in command (is carried out): judged by its text, unjudged dangerous
+	run_command | Run a shell command. It does not use bash | {"properties":{"command":{"type":"string"}}} | dangerous | by the shell in command (is carried out): judged by its text, unjudged dangerous
+	run_command | Run a shell command until a Unix timestamp | {"properties":{"command":{"type":"string"}}} | dangerous | by the shell in command (is carried out): judged by its text, unjudged dangerous
+	run_command | Run a command over SSH | {"properties":{"command":{"type":"string"}}} | dangerous | by the shell in command (is carried out): judged by its text, unjudged dangerous
+	run_command | Run a shell command in cmd.exe | {"properties":{"command":{"type":"string"}}} | dangerous | by the powershell in command (is carried out): judged by its text, unjudged dangerous
+	run_command | Run a shell command on the Windows machine | {"properties":{"command":{"type":"string"}}} | dangerous | by the powershell in command (is carried out): judged by its text, unjudged dangerous
 	run_command | Run a command of the device | {"properties":{"command":{"type":"string"}}} | dangerous | by the command in command (is carried out): judged by its text, unjudged dangerous
 	get_lamps | Gets the lamps | {"properties":{"*":{"type":"object","properties":{"action":{"enum":["list","delete"]}}}}} | dangerous |
 	http_request | Make an HTTP request | {"properties":{"url":{"type":"string"},"method":{"enum":["GET","POST"]},"headers":{"type":"object"},"body":{"type":"string"}}} | dangerous | by the http in url, with body, headers, method (is carried out): judged by its text, unjudged dangerous
@@ -86,6 +98,23 @@ func TestConditions(t *testing.T) {
 		e, ok := a.EvidenceOf(annotation.Conditions)
 		if ok != (cells[4] != "") || ok && (e.Source != annotation.Inferred || e.Word == "" || e.Rule == "") {
 			t.Errorf("%s: the evidence is %v", cells[0], e)
+		}
+	}
+}
+
+// Another tool of the server states whose shell it is, if the tool itself does not.
+func TestShellOfAServer(t *testing.T) {
+	t.Parallel()
+	run := &mcp.Tool{Name: "run", Description: "Run a shell command", InputSchema: json.RawMessage(`{"properties":{"command":{"type":"string"}}}`)}
+	for about, want := range map[string]string{
+		"Lists the processes of the Linux host":     "posix-shell",
+		"Lists the services of Windows":             "powershell",
+		"Lists the hosts, be they Linux or Windows": "shell",
+		"Lists the hosts":                           "shell",
+	} {
+		all := infer.Tools([]*mcp.Tool{run, {Name: "list_things", Description: about}})
+		if got := all[0].Conditions[0].Language; got != want {
+			t.Errorf("beside %q: %s, want %s", about, got, want)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (s *server) infer(def *mcp.Tool, name []word, shared int) annotation.Annota
 	*t = tool{title: def.Title, words: name[shared:], name: judge(name[shared:])}
 	t.said.name = def.Name
 	t.said.read(def.Description)
-	t.params.about, t.params.named = def.Description, def.Name
+	t.params.about, t.params.named, t.params.of = def.Description, def.Name, s
 	t.params.listens, t.params.repeated = !t.name.firm || t.name.effect == reads, s.texts
 	if def.InputSchema != nil {
 		t.params.read(schema.Decoded(def.InputSchema))
@@ -58,4 +58,4 @@ func (s *server) infer(def *mcp.Tool, name []word, shared int) annotation.Annota
 }
 
 // Version names the lexicon and the rules together. It changes whenever a tool may get another class.
-const Version = "9"
+const Version = "10"

@@ -75,6 +75,7 @@ type parameters struct {
 	about    string          // the description of the tool
 	named    string          // its name
 	repeated map[string]bool // descriptions that most tools of the server have
+	of       *server         // its server, nil if the tool is seen alone
 }
 
 // A powerRule shows when a power of a parameter counts.

@@ -12,7 +12,9 @@ import (
 type server struct {
 	prefix string          // of the names, with what separates it
 	texts  map[string]bool // the descriptions of parameters that most tools have
-	tool   tool            // the one that is inferred, which is as large as ten findings
+	defs   []*mcp.Tool
+	system *system // where its commands run, nil before it is asked for
+	tool   tool    // the one that is inferred, which is as large as ten findings
 }
 
 // Below these many tools nothing is stated by most.
@@ -36,8 +38,22 @@ func survey(defs []*mcp.Tool) (s server) {
 		}
 		s.prefix = more
 	}
-	s.texts = commonTexts(defs)
+	s.texts, s.defs = commonTexts(defs), defs
 	return s
+}
+
+// runsOn returns what the names and descriptions of all tools state about where commands run.
+func (s *server) runsOn() system {
+	if s.system == nil {
+		s.system = new(system)
+		for _, def := range s.defs {
+			if def != nil {
+				s.system.read(separated(def.Name))
+				s.system.read(def.Description)
+			}
+		}
+	}
+	return *s.system
 }
 
 // commonPrefix returns the prefix that three of four names have, longer than n, up to a mark between words. A verb alone

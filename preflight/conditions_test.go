@@ -246,6 +246,39 @@ func TestMildest(t *testing.T) {
 	}
 }
 
+// What the host sets for a language holds for its kinds.
+func TestKindsOfALanguage(t *testing.T) {
+	t.Parallel()
+	posix := command
+	posix.Language = "posix-shell"
+	as := func(set map[string]string) preflight.Options {
+		return preflight.Options{Language: func(_ *middleware.Tool, of string) string {
+			if as, ok := set[of]; ok {
+				return as
+			}
+			return of
+		}}
+	}
+	const quoted = `{"command":"grep -c 'a;b' x"}` // a quote that only shells of Unix know
+	for _, tt := range []struct {
+		name string
+		o    preflight.Options
+		want annotation.Safety
+	}{
+		{"nothing is set", preflight.Options{}, safe},
+		{"nothing is set of it", as(nil), safe},
+		{"the language is off", as(map[string]string{"shell": ""}), dangerous},
+		{"the language is another", as(map[string]string{"shell": "sql"}), dangerous},
+		{"the kind is off", as(map[string]string{"posix-shell": ""}), dangerous},
+		{"the kind is as any shell", as(map[string]string{"posix-shell": "shell"}), dangerous},
+		{"a probe for the language", preflight.Options{Texts: map[string]preflight.Probe{"shell": probe.AnyShell}}, dangerous},
+		{"a probe for the kind", preflight.Options{Texts: map[string]preflight.Probe{"shell": probe.AnyShell, "posix-shell": probe.Shell}}, safe},
+	} {
+		tool := act(t, worst(dangerous, posix), false)
+		judged(t.Context(), preflight.New(tt.o), middleware.Call{Tool: tool, Arguments: json.RawMessage(quoted)}).check(t, tt.name, tt.want)
+	}
+}
+
 // A host has the texts of one tool judged as of another language, or not at all.
 func TestLanguageOfATool(t *testing.T) {
 	t.Parallel()

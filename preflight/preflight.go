@@ -51,11 +51,13 @@ type Options struct {
 	// WorstCase gives each call the class of its tool's worst one, whatever the tool's conditions are. False applies
 	// them.
 	WorstCase bool
-	// Texts are probes in the place of the usual ones, or for further languages, by the language that a condition names.
+	// Texts are probes in the place of the usual ones, or for further languages, by the language that a condition names,
+	// or by the one that this is a kind of: "shell" for "posix-shell".
 	// Nil judges each of [Languages] by its usual probe; a text of another language counts as carried out, so it asks.
 	Texts map[string]Probe
 	// Language returns the language as which the texts of a tool are judged that a condition names as of one language:
-	// the same, another one that has a probe, or "" for none, so that every text asks. Nil is the same.
+	// the same, another one that has a probe, or "" for none, so that every text asks. It is also asked for the language
+	// that one is a kind of, "shell" for "posix-shell", whose answer counts if the first was the same. Nil is the same.
 	Language func(tool *middleware.Tool, language string) string
 	// Resolver asks the server of a tool; nil means that none is asked.
 	Resolver Resolver
@@ -88,7 +90,8 @@ func New(o Options) middleware.Middleware {
 	return m
 }
 
-// Languages returns the languages that are judged without settings, sorted: "sql", "shell" and others.
+// Languages returns the languages that are judged without settings, sorted: "sql", "shell" and others. "http-local" is a
+// kind of "http"; "posix-shell" and "powershell" are kinds of "shell".
 func Languages() []string { return languages.Names() }
 
 // Mildest returns the class of the least strict call of a tool with these annotations, as its conditions are applied
@@ -106,12 +109,25 @@ func (o Options) MildestOf(tool *middleware.Tool) annotation.Safety {
 	if o.WorstCase || o.Language == nil {
 		return o.Mildest(tool.Annotations)
 	}
-	return conditions.Mildest(tool.Annotations, func(language string) bool { return o.reads(o.Language(tool, language)) })
+	return conditions.Mildest(tool.Annotations, func(language string) bool { return o.reads(o.languageOf(tool, language)) })
 }
 
 // reads reports whether a language has a probe.
 func (o Options) reads(language string) bool {
 	return o.Texts[language] != nil || languages.Of(language) != nil
+}
+
+// languageOf returns the language as which the texts of a tool are judged. What the host has set for a language holds for
+// its kinds, so that no text is judged more mildly since inference has found its kind.
+func (o Options) languageOf(tool *middleware.Tool, language string) string {
+	as, family := o.Language(tool, language), languages.Family(language)
+	if as != language || family == "" {
+		return as
+	}
+	if of := o.Language(tool, family); of != family {
+		return of
+	}
+	return as
 }
 
 // texts returns what judges the texts of arguments. A probe that panics has called the text dangerous.
@@ -124,6 +140,9 @@ func (o Options) texts() annotation.Judge {
 	texts, log := maps.Clone(o.Texts), o.Logger
 	return func(language, text string) (class annotation.Safety, why string) {
 		probe, ok := texts[language]
+		if !ok {
+			probe, ok = texts[languages.Family(language)]
+		}
 		if !ok {
 			return languages.Judge(language, text)
 		}
@@ -145,7 +164,7 @@ func (j *judge) textsOf(tool *middleware.Tool) annotation.Judge {
 		return j.texts
 	}
 	return func(language, text string) (annotation.Safety, string) {
-		as := j.Language(tool, language)
+		as := j.languageOf(tool, language)
 		if as == "" {
 			return annotation.Unknown, ""
 		}

@@ -16,23 +16,37 @@ type Probe func(text string) probes.Verdict
 
 // all has the languages by the names that conditions use, see [annotation.Condition].Language.
 var all = map[string]Probe{
-	"cron":       probes.Cron,
-	"cypher":     probes.Cypher,
-	"glob":       probes.Glob,
-	"graphql":    probes.GraphQL,
-	"http":       probes.Request,
-	"http-local": probes.LocalRequest, // of a tool that is meant for addresses inside
-	"jq":         probes.JQ,
-	"mongodb":    probes.MongoDB,
-	"promql":     probes.PromQL,
-	"regex":      probes.Regex,
-	"shell":      shell.AnyShell, // of which shell is not known
-	"sql":        probes.SQL,
-	"template":   probes.Template,
+	"cron":        probes.Cron,
+	"cypher":      probes.Cypher,
+	"glob":        probes.Glob,
+	"graphql":     probes.GraphQL,
+	"http":        probes.Request,
+	"http-local":  probes.LocalRequest, // of a tool that is meant for addresses inside
+	"jq":          probes.JQ,
+	"mongodb":     probes.MongoDB,
+	"posix-shell": shell.Shell,
+	"powershell":  shell.AnyShell, // what reads in any shell
+	"promql":      probes.PromQL,
+	"regex":       probes.Regex,
+	"shell":       shell.AnyShell, // of which shell is not known
+	"sql":         probes.SQL,
+	"template":    probes.Template,
 }
 
 // Names returns the languages that have a probe, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(all)) }
+
+// Family returns the language that a language is a kind of: a setting for "shell" is also one for "posix-shell", unless
+// that has its own. It is "" for a language that is none.
+func Family(language string) string {
+	switch language {
+	case "posix-shell", "powershell":
+		return "shell"
+	case "http-local":
+		return "http"
+	}
+	return ""
+}
 
 // Of returns the probe of a language, nil if there is none.
 func Of(language string) Probe { return all[language] }

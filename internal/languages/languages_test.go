@@ -31,6 +31,16 @@ func TestJudge(t *testing.T) {
 		{"shell", "git push --force", asks},
 		{"shell", "curl https://example.com/", asks},
 
+		{"shell", "grep -c 'a;b' x", asks},
+		{"posix-shell", "grep -c 'a;b' x", reads},
+		{"posix-shell", "for f in *.go; do wc -l \"$f\"; done", reads},
+		{"posix-shell", "rm x", asks},
+		{"powershell", "git status", reads},
+		{"powershell", "grep -c 'a;b' x", asks},
+		{"powershell", "for f in *.go; do wc -l \"$f\"; done", asks},
+		{"powershell", "Remove-Item x", asks},
+		{"powershell", "ac notes.txt more", asks}, // Add-Content
+
 		{"http", "GET https://example.com/", reads},
 		{"http", "https://example.com/", reads},
 		{"http", "PUT https://example.com/", asks},

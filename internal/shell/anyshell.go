@@ -89,8 +89,8 @@ func differs(node syntax.Node) string {
 // windows are commands that Windows has as well, with options that begin with a slash.
 var windows = strings.Fields("sort find date tree hostname whoami type where arp route ping netstat nslookup tar help sleep ps cd echo")
 
-// otherOnWindows are commands that do something else there: expand unpacks, and set and timeout are others.
-var otherOnWindows = strings.Fields("expand compress timeout set mount print time export sc")
+// otherOnWindows are commands that do something else there: expand unpacks, set and timeout are others, and ac is Add-Content.
+var otherOnWindows = strings.Fields("expand compress timeout set mount print time export sc ac")
 
 func callDiffers(n *syntax.CallExpr) string {
 	if len(n.Assigns) > 0 || len(n.Args) == 0 {
