@@ -40,7 +40,7 @@ type Options struct {
 	// it has to be fast. nil means no override. A secret is not cached in any case.
 	Lifetime func(tool *middleware.Tool, usual time.Duration) time.Duration
 	// Idempotent has the results of Moderate tools cached too, for at most 30 seconds, if the host or a trusted
-	// server declares them idempotent: a repeated call is then left out. Near does not apply to them. It is
+	// server declares them idempotent: a repeated call is then left out. LocalTTL does not apply to them. It is
 	// false by default. A Dangerous or Unknown tool is never cached.
 	Idempotent bool
 	// Entities lists, by "server/tool", the members of a tool's arguments that name what the call is about:
@@ -56,14 +56,14 @@ type Options struct {
 	Slow time.Duration
 	// Remote is a cache that replicas of the host share: a result that one of them has read
 	// is cached for all, and a write of one invalidates it for all. Store then holds only
-	// what Near allows. nil means that this process is alone.
+	// what LocalTTL allows. nil means that this process is alone.
 	Remote Remote
-	// Near is how long a result that came from Remote is used without asking it again. A result may be older
+	// LocalTTL is how long a result that came from Remote is used without asking it again. A result may be older
 	// than another replica's write by that time; a write of this process invalidates it at once. 0 means that
 	// Remote is always asked.
-	Near time.Duration
-	// Shared declares that no caller writes to a result. A hit is then a shallow copy; false means a deep one.
-	Shared bool
+	LocalTTL time.Duration
+	// ImmutableResults declares that no caller writes to a result. A hit is then a shallow copy; false means a deep one.
+	ImmutableResults bool
 	// Logger gets a line for each hit; nil is silent.
 	Logger *slog.Logger
 }
@@ -85,8 +85,8 @@ type Options struct {
 func New(o Options) middleware.Middleware {
 	fault.RefuseNegative("cache: Options", o)
 	switch {
-	case o.Near > 0 && o.Remote == nil:
-		panic("cache: Options.Near requires Options.Remote")
+	case o.LocalTTL > 0 && o.Remote == nil:
+		panic("cache: Options.LocalTTL requires Options.Remote")
 	case o.Store != nil && (o.Entries != 0 || o.Bytes != 0):
 		panic("cache: Options.Entries and Options.Bytes have no effect on a Store; set them in StoreOptions")
 	}
@@ -119,7 +119,7 @@ type cacher struct {
 
 // clone returns the copy of a cached result that a caller gets.
 func (c *cacher) clone(res *mcp.CallToolResult) *mcp.CallToolResult {
-	if c.Shared {
+	if c.ImmutableResults {
 		return new(*res)
 	}
 	out, _ := resultcopy.Copy(res)
@@ -127,7 +127,7 @@ func (c *cacher) clone(res *mcp.CallToolResult) *mcp.CallToolResult {
 }
 
 func (c *cacher) Describe() middleware.Description {
-	return middleware.Description{Kind: "cache", Next: c.next, Will: c.will, Caches: true}
+	return middleware.Description{Kind: "cache", Next: c.next, Plan: c.will, Caches: true}
 }
 
 func (c *cacher) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {

@@ -232,7 +232,7 @@ func TestStructuredContentIsTheSameFromTheCache(t *testing.T) {
 func TestSharedResultsAreNotCopied(t *testing.T) {
 	t.Parallel()
 	e := new(executor)
-	c := cache.New(cache.Options{Shared: true})(e)
+	c := cache.New(cache.Options{ImmutableResults: true})(e)
 	its := middleware.Call{Tool: reader(t)}
 	call(t, c, its)
 	left, right := call(t, c, its), call(t, c, its)

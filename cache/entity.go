@@ -34,7 +34,7 @@ func newNaming(given map[string][]string) naming {
 
 // of returns the entities that the call names, none if it does not name them all unambiguously:
 // arguments that a server could read in two ways name nothing.
-func (n naming) of(ctx context.Context, call *middleware.Call) []Name {
+func (n naming) of(ctx context.Context, call *middleware.Call) []EntityKey {
 	if len(n) == 0 {
 		return nil
 	}
@@ -47,10 +47,10 @@ func (n naming) of(ctx context.Context, call *middleware.Call) []Name {
 		return nil
 	}
 	texts := canonical.Identities(form, members, maxNames)
-	names := make([]Name, len(texts))
+	names := make([]EntityKey, len(texts))
 	for i, text := range texts {
 		sum := sha256.Sum256([]byte(text))
-		names[i] = Name(sum[:])
+		names[i] = EntityKey(sum[:])
 	}
 	return names
 }

@@ -24,7 +24,7 @@ import (
 // takes the place of the earlier one for reads that follow. The earlier one still answers those that wait for it.
 type flight struct {
 	id       key
-	names    []Name             // what it is about; none for a list
+	names    []EntityKey        // what it is about; none for a list
 	since    versions.Version   // when it began
 	deadline time.Time          // the leader's; zero for none
 	waiting  int                // callers; guarded by its shard's mutex
@@ -40,7 +40,7 @@ type flight struct {
 
 // join returns a cached result, or a call in flight that the caller now waits for, or a new flight that the
 // caller leads. A caller with more time than the flight makes its own call, which later callers join.
-func (s *shard) join(ctx context.Context, id key, server string, names []Name, now time.Duration) (e entry, f *flight, leads bool) {
+func (s *shard) join(ctx context.Context, id key, server string, names []EntityKey, now time.Duration) (e entry, f *flight, leads bool) {
 	deadline, _ := ctx.Deadline()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *shard) join(ctx context.Context, id key, server string, names []Name, n
 
 // fresh reports whether what was requested at a version still holds: nothing that
 // it is about was written to or forgotten since.
-func (s *Store) fresh(server string, names []Name, since versions.Version) bool {
+func (s *Store) fresh(server string, names []EntityKey, since versions.Version) bool {
 	return uint64(since) >= s.forgotten.Load() && !s.servers.Changed(server, names, since)
 }
 

@@ -18,7 +18,7 @@ func (c *cacher) writeKept(ctx context.Context, call *middleware.Call, ttl time.
 		return res, err
 	}
 	names := c.naming.of(ctx, call)
-	r := sharedRead{cacher: c, call: *call, ttl: ttl, q: Question{Server: call.Tool.Server, ID: id, Names: names}}
+	r := sharedRead{cacher: c, call: *call, ttl: ttl, q: Read{Server: call.Tool.Server, ID: id, Entities: names}}
 	if c.Remote != nil {
 		res, found, _, err := r.look(ctx)
 		r.release(ctx, found) // two writes do not share a call

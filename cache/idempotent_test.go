@@ -93,12 +93,12 @@ func TestIdempotentWriteIsNotAnsweredDuringAnother(t *testing.T) {
 }
 
 // A value that one replica has set is not set again by others, for 30 seconds or until a write.
-// Near does not hold: the other's write ends it at once.
+// LocalTTL does not hold: the other's write ends it at once.
 func TestReplicasShareWhatAnIdempotentWriteReturned(t *testing.T) {
 	t.Parallel()
 	for _, near := range []time.Duration{0, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSite(t, cache.Options{Idempotent: true, Near: near})
+			s := newSite(t, cache.Options{Idempotent: true, LocalTTL: near})
 			set := middleware.Call{Tool: tool(t, "set", annotation.Update())}
 			s.write = toolOf(t, set.Tool.Server, mcp.Tool{Name: "put"}, annotation.Write(), annotation.Host)
 			call(t, s.a, set)

@@ -24,9 +24,9 @@ import (
 func TestLongestTimesDoNotOverflow(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]cache.Options{
-		"TTL":          {TTL: math.MaxInt64},
-		"TTL, shared":  {TTL: math.MaxInt64, Remote: cache.NewMemory()},
-		"TTL and Near": {TTL: math.MaxInt64, Near: math.MaxInt64, Remote: cache.NewMemory()},
+		"TTL":              {TTL: math.MaxInt64},
+		"TTL, shared":      {TTL: math.MaxInt64, Remote: cache.NewMemory()},
+		"TTL and LocalTTL": {TTL: math.MaxInt64, LocalTTL: math.MaxInt64, Remote: cache.NewMemory()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -156,7 +156,7 @@ func TestServerShortensTheLifetime(t *testing.T) {
 // The call record has the age of the answer, with a remote cache too.
 func TestRecordHasTheAge(t *testing.T) {
 	t.Parallel()
-	for _, o := range []cache.Options{{}, {Remote: cache.NewMemory()}, {Remote: cache.NewMemory(), Near: time.Minute}} {
+	for _, o := range []cache.Options{{}, {Remote: cache.NewMemory()}, {Remote: cache.NewMemory(), LocalTTL: time.Minute}} {
 		synctest.Test(t, func(t *testing.T) {
 			var got chain.Record
 			watch := func(next middleware.ToolCaller) middleware.ToolCaller {

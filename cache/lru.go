@@ -12,7 +12,7 @@ import (
 type entry struct {
 	res     *mcp.CallToolResult
 	tool    *middleware.Tool
-	names   []Name           // what it is about; none for a list
+	names   []EntityKey      // what it is about; none for a list
 	since   versions.Version // when it was requested
 	at      time.Duration    // when it was returned, by the store's clock
 	expires time.Duration    // likewise

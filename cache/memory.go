@@ -21,7 +21,7 @@ const (
 // measure of others. It holds 10,000 values at most. The zero value is not ready; use [NewMemory].
 type Memory struct {
 	mu      sync.Mutex // guards what follows
-	servers versions.Servers[Name]
+	servers versions.Servers[EntityKey]
 	writes  map[string]openWrite
 	values  *simplelru.LRU[digest, memoryValue]
 }
@@ -30,13 +30,13 @@ type Memory struct {
 type openWrite struct {
 	Write
 
-	inFlight versions.Write[Name]
+	inFlight versions.Write[EntityKey]
 }
 
 // A memoryValue is a value, or the flight that fetches it.
 type memoryValue struct {
 	value []byte // nil for a flight
-	names []Name
+	names []EntityKey
 	since versions.Version
 	until time.Time
 }
@@ -64,29 +64,29 @@ func (m *Memory) end(w Write) (alone bool) {
 	if open, ok := m.writes[w.ID]; ok {
 		delete(m.writes, w.ID)
 		open.inFlight.End()
-		alone = !m.servers.Changed(w.Server, open.Names, open.inFlight.Since)
+		alone = !m.servers.Changed(w.Server, open.Entities, open.inFlight.Since)
 	}
-	m.servers.Mark(w.Server, w.Names)
+	m.servers.Mark(w.Server, w.Entities)
 	return alone
 }
 
 // Look is that of [Remote]. The caller that is to lead has 30 seconds; then another one leads.
-func (m *Memory) Look(ctx context.Context, q Question) (Found, error) {
+func (m *Memory) Look(ctx context.Context, q Read) (Lookup, error) {
 	if ctx.Err() != nil {
-		return Found{}, context.Cause(ctx)
+		return Lookup{}, context.Cause(ctx)
 	}
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.endExpired(now)
-	if m.servers.Busy(q.Server, q.Names) {
-		return Found{}, nil
+	if m.servers.Busy(q.Server, q.Entities) {
+		return Lookup{}, nil
 	}
 	if v, ok := m.values.Get(q.ID); ok && now.Before(v.until) && !m.servers.Changed(q.Server, v.names, v.since) {
-		return Found{Value: bytes.Clone(v.value), Ticket: ticketOf(v.since), Busy: v.value == nil}, nil
+		return Lookup{Value: bytes.Clone(v.value), Ticket: ticketOf(v.since), Busy: v.value == nil}, nil
 	}
-	m.values.Add(q.ID, memoryValue{nil, q.Names, m.servers.Now(), now.Add(flightLease)})
-	return Found{Ticket: ticketOf(m.servers.Now())}, nil
+	m.values.Add(q.ID, memoryValue{nil, q.Entities, m.servers.Now(), now.Add(flightLease)})
+	return Lookup{Ticket: ticketOf(m.servers.Now())}, nil
 }
 
 func ticketOf(v versions.Version) string { return strconv.FormatUint(uint64(v), 10) }
@@ -100,21 +100,21 @@ func versionOf(ticket string) versions.Version {
 }
 
 // Keep is that of [Remote].
-func (m *Memory) Keep(ctx context.Context, q Question, ticket string, value []byte, ttl time.Duration) error {
+func (m *Memory) Keep(ctx context.Context, q Read, ticket string, value []byte, ttl time.Duration) error {
 	m.Drop(ctx, q, ticket)
 	since, now := versionOf(ticket), time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.endExpired(now)
-	if ticket == "" || m.servers.Changed(q.Server, q.Names, since) || m.servers.Busy(q.Server, q.Names) {
+	if ticket == "" || m.servers.Changed(q.Server, q.Entities, since) || m.servers.Busy(q.Server, q.Entities) {
 		return nil
 	}
-	m.values.Add(q.ID, memoryValue{bytes.Clone(value), q.Names, since, now.Add(ttl)})
+	m.values.Add(q.ID, memoryValue{bytes.Clone(value), q.Entities, since, now.Add(ttl)})
 	return nil
 }
 
 // Drop is that of [Remote].
-func (m *Memory) Drop(_ context.Context, q Question, ticket string) {
+func (m *Memory) Drop(_ context.Context, q Read, ticket string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if v, ok := m.values.Peek(q.ID); ok && v.value == nil && ticketOf(v.since) == ticket {
@@ -131,7 +131,7 @@ func (m *Memory) Begin(_ context.Context, w Write) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.endExpired(now)
-	m.writes[w.ID] = openWrite{w, m.servers.Begin(w.Server, w.Names)}
+	m.writes[w.ID] = openWrite{w, m.servers.Begin(w.Server, w.Entities)}
 	return nil
 }
 

@@ -23,11 +23,11 @@ import (
 // does not return is abandoned; see [Stats].
 type Remote interface {
 	// Look returns what is cached. A caller that is to lead calls Keep or Drop once.
-	Look(ctx context.Context, q Question) (Found, error)
+	Look(ctx context.Context, q Read) (Lookup, error)
 	// Keep caches a value that was requested after the look that returned the ticket, and ends the flight.
-	Keep(ctx context.Context, q Question, ticket string, value []byte, ttl time.Duration) error
+	Keep(ctx context.Context, q Read, ticket string, value []byte, ttl time.Duration) error
 	// Drop ends the flight without a value.
-	Drop(ctx context.Context, q Question, ticket string)
+	Drop(ctx context.Context, q Read, ticket string)
 	// Begin records that a write is about to be sent.
 	Begin(ctx context.Context, w Write) error
 	// End records that it has returned. If it fails, the implementation documents how much longer a result that
@@ -37,25 +37,25 @@ type Remote interface {
 }
 
 // A Name is the hash of what names one entity, the same in every process.
-type Name [16]byte
+type EntityKey [16]byte
 
-// A Question is a read to look for.
-type Question struct {
-	Server string
-	ID     [sha256.Size]byte // digest of scope, server, tool, definition and arguments
-	Names  []Name            // what it is about; none for a list, which any write invalidates
+// A Read is a call whose result is looked for.
+type Read struct {
+	Server   string
+	ID       [sha256.Size]byte // digest of scope, server, tool, definition and arguments
+	Entities []EntityKey       // what it is about; none for a list, which any write invalidates
 }
 
 // A Write is a call that may change the entities of its names, or without names the whole server.
 type Write struct {
-	ID     string // of this write alone
-	Server string
-	Names  []Name
-	Until  time.Time // when it has ended in any case; zero if that is not known
+	ID       string // of this write alone
+	Server   string
+	Entities []EntityKey
+	Until    time.Time // when it has ended in any case; zero if that is not known
 }
 
-// Found is what a look has found.
-type Found struct {
+// A Lookup is the result of Look.
+type Lookup struct {
 	// Value is what was kept; nil if nothing is cached.
 	Value []byte
 	// Ticket identifies the time of the look; "" if nothing may be kept.

@@ -95,7 +95,7 @@ type counted struct {
 	ends  atomic.Int64
 }
 
-func (c *counted) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
+func (c *counted) Look(ctx context.Context, q cache.Read) (cache.Lookup, error) {
 	c.looks.Add(1)
 	return c.Remote.Look(ctx, q)
 }
@@ -134,13 +134,13 @@ type gone struct{}
 
 var errOut = errors.New("gone")
 
-func (gone) Look(context.Context, cache.Question) (cache.Found, error) { return cache.Found{}, errOut }
-func (gone) Keep(context.Context, cache.Question, string, []byte, time.Duration) error {
+func (gone) Look(context.Context, cache.Read) (cache.Lookup, error) { return cache.Lookup{}, errOut }
+func (gone) Keep(context.Context, cache.Read, string, []byte, time.Duration) error {
 	return errOut
 }
 
-func (gone) Drop(context.Context, cache.Question, string) {}
-func (gone) Begin(context.Context, cache.Write) error     { return errOut }
+func (gone) Drop(context.Context, cache.Read, string) {}
+func (gone) Begin(context.Context, cache.Write) error { return errOut }
 func (gone) End(context.Context, cache.Write) (string, error) {
 	return "", errOut
 }
@@ -207,8 +207,8 @@ func TestSharedCacheIsAGoodMiddleware(t *testing.T) {
 func TestNewRefusesOptionsThatConflictWithARemote(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]cache.Options{
-		"Near is negative":    {Remote: gone{}, Near: -1},
-		"Near stands without": {Near: time.Second},
+		"LocalTTL is negative":    {Remote: gone{}, LocalTTL: -1},
+		"LocalTTL stands without": {LocalTTL: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -231,7 +231,7 @@ type stuck struct {
 	ended atomic.Int64
 }
 
-func (s *stuck) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
+func (s *stuck) Look(ctx context.Context, q cache.Read) (cache.Lookup, error) {
 	<-s.open
 	return s.Remote.Look(context.WithoutCancel(ctx), q)
 }

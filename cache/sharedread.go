@@ -39,15 +39,15 @@ type sharedRead struct {
 	*cacher
 
 	call  middleware.Call
-	q     Question
+	q     Read
 	ttl   time.Duration
 	near  time.Duration    // 0 for a write, which another replica may undo
 	since versions.Version // in the store of this process
 	asked time.Duration    // by its clock
 }
 
-func (c *cacher) readShared(ctx context.Context, call *middleware.Call, id digest, names []Name, ttl time.Duration) (*mcp.CallToolResult, error) {
-	r := sharedRead{cacher: c, call: *call, ttl: ttl, near: c.Near, q: Question{Server: call.Tool.Server, ID: id, Names: names}}
+func (c *cacher) readShared(ctx context.Context, call *middleware.Call, id digest, names []EntityKey, ttl time.Duration) (*mcp.CallToolResult, error) {
+	r := sharedRead{cacher: c, call: *call, ttl: ttl, near: c.LocalTTL, q: Read{Server: call.Tool.Server, ID: id, Entities: names}}
 	return r.read(ctx)
 }
 
@@ -73,20 +73,20 @@ func (r *sharedRead) read(ctx context.Context) (*mcp.CallToolResult, error) {
 
 // look returns the result of the remote cache. Without one it returns what was found
 // instead, or why nothing could be.
-func (r *sharedRead) look(ctx context.Context) (res *mcp.CallToolResult, found Found, why string, err error) {
-	if r.since, r.asked = r.Store.servers.Request(r.q.Server, r.q.Names), r.Store.clock(); r.since == 0 { // Remote may not have the writes in flight here
-		return nil, Found{}, "a write is in flight", nil
+func (r *sharedRead) look(ctx context.Context) (res *mcp.CallToolResult, found Lookup, why string, err error) {
+	if r.since, r.asked = r.Store.servers.Request(r.q.Server, r.q.Entities), r.Store.clock(); r.since == 0 { // Remote may not have the writes in flight here
+		return nil, Lookup{}, "a write is in flight", nil
 	}
-	found, err = bounded.Do(ctx, r.bound, func(ctx context.Context) (Found, error) { return r.Remote.Look(ctx, r.q) },
-		func(late Found) { r.release(ctx, late) })
+	found, err = bounded.Do(ctx, r.bound, func(ctx context.Context) (Lookup, error) { return r.Remote.Look(ctx, r.q) },
+		func(late Lookup) { r.release(ctx, late) })
 	switch {
 	case ctx.Err() != nil:
 		if err == nil {
 			r.release(ctx, found)
 		}
-		return nil, Found{}, "", fault.GivenUp(ctx)
+		return nil, Lookup{}, "", fault.GivenUp(ctx)
 	case err != nil:
-		return nil, Found{}, "the shared memory does not answer", nil
+		return nil, Lookup{}, "the shared memory does not answer", nil
 	}
 	res, at, ok := resultcopy.Decode(found.Value)
 	if age := max(time.Since(at), 0); ok && age < r.ttl && resultcopy.Storable(res) { // the clocks of replicas differ
@@ -129,7 +129,7 @@ func (r *sharedRead) fetch(ctx context.Context, ticket string) (*mcp.CallToolRes
 	r.joinable.Store(at, f)
 	defer func() { // also after a panic
 		if !kept {
-			r.release(ctx, Found{Ticket: ticket})
+			r.release(ctx, Lookup{Ticket: ticket})
 		}
 		r.joinable.Delete(at)
 		close(f.done)
@@ -162,11 +162,11 @@ func (r *sharedRead) publish(ctx context.Context, res *mcp.CallToolResult, asked
 func (r *sharedRead) keepNear(res *mcp.CallToolResult, age time.Duration) {
 	if left := min(r.near, r.ttl) - (r.Store.clock() - r.asked); left > 0 {
 		kept, size := resultcopy.Copy(res)
-		r.keep(digest(r.q.ID).key(), &r.call, entry{res: kept, size: size, names: r.q.Names, since: r.since}, age, left)
+		r.keep(digest(r.q.ID).key(), &r.call, entry{res: kept, size: size, names: r.q.Entities, since: r.since}, age, left)
 	}
 }
 
-func (r *sharedRead) release(ctx context.Context, found Found) {
+func (r *sharedRead) release(ctx context.Context, found Lookup) {
 	if found.Value == nil && !found.Busy && found.Ticket != "" {
 		_ = r.tell(ctx, func(ctx context.Context) error {
 			r.Remote.Drop(ctx, r.q, found.Ticket)

@@ -135,13 +135,13 @@ func TestWaitForAReplicaEndsWithTheCaller(t *testing.T) {
 	})
 }
 
-// A near result may be older than another replica's write by Near, and no older; an own write
+// A near result may be older than another replica's write by LocalTTL, and no older; an own write
 // invalidates it at once.
 func TestNearIsBoundedInItsStaleness(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		remote := &counted{Remote: cache.NewMemory()}
-		s := newSite(t, cache.Options{Remote: remote, Near: time.Second})
+		s := newSite(t, cache.Options{Remote: remote, LocalTTL: time.Second})
 		s.get(t, s.a, `{}`)
 		looks := remote.looks.Load()
 		s.get(t, s.a, `{}`)
@@ -163,12 +163,12 @@ func TestNearIsBoundedInItsStaleness(t *testing.T) {
 	})
 }
 
-// Near bounds how much older than another replica's write an answer may be, also
+// LocalTTL bounds how much older than another replica's write an answer may be, also
 // where the server took long over it.
 func TestNearCountsFromTheQuestion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t, cache.Options{Near: time.Second})
+		s := newSite(t, cache.Options{LocalTTL: time.Second})
 		s.do = func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 			res := s.answer(call)
 			if call.Tool == s.read {
@@ -182,12 +182,12 @@ func TestNearCountsFromTheQuestion(t *testing.T) {
 		}()
 		s.get(t, s.a, `{"id":1}`) // asked before the write, answered 9 s after it
 		if got := s.get(t, s.a, `{"id":1}`); got != "1" {
-			t.Errorf("9 s after another replica's write, with a Near of 1 s: got version %s", got)
+			t.Errorf("9 s after another replica's write, with a LocalTTL of 1 s: got version %s", got)
 		}
 	})
 }
 
-// A read that was requested during a write of this process is not answered from Near either.
+// A read that was requested during a write of this process is not answered from LocalTTL either.
 func TestReadBegunDuringAWriteIsNotKeptNear(t *testing.T) {
 	t.Parallel()
 	for _, arguments := range []string{`{}`, `{"id":1}`} { // anything, and one thing
@@ -202,7 +202,7 @@ func TestReadBegunDuringAWriteIsNotKeptNear(t *testing.T) {
 					return text(fmt.Sprint(n)), nil
 				}}
 				c := cache.New(cache.Options{
-					Remote: cache.NewMemory(), Near: time.Minute,
+					Remote: cache.NewMemory(), LocalTTL: time.Minute,
 					Entities: map[string][]string{"files/read": {"id"}, "files/write": {"id"}},
 				})(e)
 				writing := start(t.Context(), c, write) // 1
@@ -286,8 +286,8 @@ type poisoned struct {
 	value []byte
 }
 
-func (p *poisoned) Look(context.Context, cache.Question) (cache.Found, error) {
-	return cache.Found{Value: p.value, Ticket: "1"}, nil
+func (p *poisoned) Look(context.Context, cache.Read) (cache.Lookup, error) {
+	return cache.Lookup{Value: p.value, Ticket: "1"}, nil
 }
 
 func TestPoisonedValueIsAMiss(t *testing.T) {

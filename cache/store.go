@@ -33,7 +33,7 @@ type StoreOptions struct {
 // It is safe for concurrent use, and needs no closing. The zero value is not ready; use [NewStore].
 type Store struct {
 	born      time.Time
-	servers   versions.Servers[Name]
+	servers   versions.Servers[EntityKey]
 	forgotten atomic.Uint64 // the version when Forget was last called
 	late      atomic.Uint64
 	hot       *hot

@@ -16,7 +16,7 @@ import (
 // returned, whatever its outcome, reads of what it may change are neither answered from the cache nor cached:
 // nobody knows at which moment of the call the server changes. It returns the version of the result, too, and the
 // ticket for a remote cache.
-func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name) (res *mcp.CallToolResult, since versions.Version, ticket string, err error) {
+func (c *cacher) write(ctx context.Context, call *middleware.Call, names []EntityKey) (res *mcp.CallToolResult, since versions.Version, ticket string, err error) {
 	record(ctx, "passed", "it may change the server")
 	w := c.Store.servers.Begin(call.Tool.Server, names)
 	defer w.End() // also after a panic
@@ -29,7 +29,7 @@ func (c *cacher) write(ctx context.Context, call *middleware.Call, names []Name)
 }
 
 // writeShared makes a write that other replicas are told of.
-func (c *cacher) writeShared(ctx context.Context, call *middleware.Call, names []Name) (res *mcp.CallToolResult, ticket string, err error) {
+func (c *cacher) writeShared(ctx context.Context, call *middleware.Call, names []EntityKey) (res *mcp.CallToolResult, ticket string, err error) {
 	end := c.beginShared(ctx, call, names)
 	defer func() { ticket = end() }()
 	if ctx.Err() != nil {
@@ -41,8 +41,8 @@ func (c *cacher) writeShared(ctx context.Context, call *middleware.Call, names [
 
 // beginShared reports the begin of a write to the other replicas. The func that it returns
 // reports the end, and returns the ticket to keep its result with.
-func (c *cacher) beginShared(ctx context.Context, call *middleware.Call, names []Name) (end func() (ticket string)) {
-	w := Write{ID: rand.Text(), Server: call.Tool.Server, Names: names}
+func (c *cacher) beginShared(ctx context.Context, call *middleware.Call, names []EntityKey) (end func() (ticket string)) {
+	w := Write{ID: rand.Text(), Server: call.Tool.Server, Entities: names}
 	w.Until, _ = ctx.Deadline()
 	over := make(chan struct{})
 	tellEnd := func(ctx context.Context) (string, error) {

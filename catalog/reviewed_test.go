@@ -97,7 +97,7 @@ func TestADecidedWriteIsOnlyNoted(t *testing.T) {
 		kind   finding.Kind
 		want   string
 	}{
-		"nobody decided":          {annotation.Annotations{}, nil, finding.Doubted, `crm/delete_a: declares itself read-only, which does not count; its words say otherwise (inferred: "delete" leads the name)`},
+		"nobody decided":          {annotation.Annotations{}, nil, finding.Suspect, `crm/delete_a: declares itself read-only, which does not count; its words say otherwise (inferred: "delete" leads the name)`},
 		"a review":                {dangerousReview, nil, finding.Overruled, noted + "(reviewed: we read it)"},
 		"a review, and the trust": {dangerousReview, trust, finding.Overruled, noted + "(reviewed: we read it)"},
 		"the host":                {annotation.Annotations{}, override(annotation.Destructive()), finding.Overruled, noted + "(host)"},

@@ -435,7 +435,7 @@ func TestEnforcesAndExplainTellTheTruth(t *testing.T) {
 
 // enforced returns only the enforced rules of a description.
 func enforced(d middleware.Description) middleware.Description {
-	d.Kind, d.Next, d.Will = "", nil, nil
+	d.Kind, d.Next, d.Plan = "", nil, nil
 	return d
 }
 

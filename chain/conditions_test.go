@@ -127,7 +127,7 @@ func TestHostCanCountTheWorstCase(t *testing.T) {
 		t.Errorf("ran %v, error %v", s.ran, err)
 	}
 	tool := &middleware.Tool{Server: "shop", Definition: &mcp.Tool{Name: "orders"}, Annotations: byAction}
-	if on, off := (chain.Standard{}).Describe().Will(tool), off.Describe().Will(tool); !strings.Contains(on, "judge the arguments") || strings.Contains(off, "judge") {
+	if on, off := (chain.Standard{}).Describe().Plan(tool), off.Describe().Plan(tool); !strings.Contains(on, "judge the arguments") || strings.Contains(off, "judge") {
 		t.Errorf("described as %q and %q", on, off)
 	}
 }

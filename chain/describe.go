@@ -25,12 +25,12 @@ func (s Standard) Describe() middleware.Description {
 		all.Retries = all.Retries || one.Retries
 		all.Limits = all.Limits || one.Limits
 		all.Deadlines = all.Deadlines || one.Deadlines
-		if one.Will != nil {
-			will = append(will, one.Will)
+		if one.Plan != nil {
+			will = append(will, one.Plan)
 		}
 	}
 	confirms := s.Confirm != nil
-	all.Will = func(tool *middleware.Tool) string {
+	all.Plan = func(tool *middleware.Tool) string {
 		var words []string
 		switch {
 		case confirms:
@@ -51,7 +51,7 @@ func (s Standard) Describe() middleware.Description {
 
 // Explain returns what class the tool has, why, and what this chain will do with a call of it.
 func (s Standard) Explain(tool *middleware.Tool) string {
-	return tool.Explain() + "  will: " + s.Describe().Will(tool) + "\n"
+	return tool.Explain() + "  will: " + s.Describe().Plan(tool) + "\n"
 }
 
 // nowhere is the executor of a chain that is only looked at.

@@ -30,7 +30,7 @@ func TestObserve(t *testing.T) {
 		Budget: budget.New(budget.Options{Session: budget.Limit{Calls: 1}}), Doubt: doubt.New(doubt.Options{}), Cache: cache.New(cache.Options{}),
 		Retry: retry.New(retry.Options{}), RateLimit: ratelimit.New(ratelimit.Options{PerMinute: 1, Burst: 1, MaxWait: 1}),
 	}
-	will := std.Describe().Will
+	will := std.Describe().Plan
 	for _, tt := range []struct {
 		name        string
 		annotations annotation.Annotations

@@ -13,7 +13,7 @@ package hitl
 //	settle    settle.go  makes the answer an approval or an error, and records it
 //	run       run.go     makes the call with the approval, which is good for one execution
 //
-// With Options.Patience a call may end before its question does. Then park (waiting.go) holds the question until an
+// With Options.WaitLimit a call may end before its question does. Then park (waiting.go) holds the question until an
 // identical call takes it up, an answer comes that no call waits for (leave, left.go), or its time is over (expire).
 
 import (
@@ -61,7 +61,7 @@ type questions struct {
 
 func (a *asker) Describe() middleware.Description {
 	return middleware.Description{
-		Kind: "hitl", Next: a.next, Will: a.will,
+		Kind: "hitl", Next: a.next, Plan: a.will,
 		Confirms: a.confirmer != nil, ConfirmsWrites: a.confirmer != nil && a.Writes, // a chain that has nobody to ask claims nothing
 	}
 }
@@ -140,7 +140,7 @@ func (a *asker) pass(ctx context.Context, call *middleware.Call) (*mcp.CallToolR
 
 func (a *asker) logDraft(ctx context.Context, call *middleware.Call, bad error) {
 	a.Logger.LogAttrs(ctx, slog.LevelWarn, "hitl: a draft cannot be shown, so it cannot be committed",
-		slog.String("tool", call.Tool.String()), slog.Any("err", redact.Said{Call: *call, Value: bad}))
+		slog.String("tool", call.Tool.String()), slog.Any("err", redact.Value{Call: *call, Value: bad}))
 }
 
 // agree returns the approval of a call, or an error that is the reason why it is not made. A call whose question is
@@ -228,8 +228,8 @@ func (a *asker) lead(ctx context.Context, question *waiting.Joined, q query) (*a
 // question puts q before a person, and again if an edit made the call stricter. The store
 // has the question of a second leg already.
 func (a *asker) question(ctx context.Context, q query) (*agreed, error) {
-	if a.Patience != nil {
-		q.patience, q.where = a.Patience(ctx)
+	if a.WaitLimit != nil {
+		q.patience, q.where = a.WaitLimit(ctx)
 	}
 	for {
 		if err := a.open(ctx, &q); err != nil {

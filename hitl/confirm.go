@@ -28,7 +28,7 @@ func (a *asker) confirm(ctx context.Context, q query) *waiting.Asked[answer] {
 		},
 		Lost: answer{err: errors.New("the confirmer ended its goroutine")},
 		Panicked: func(ctx context.Context, v any) answer {
-			a.panicked(ctx, "hitl: the confirmer panicked", redact.Said{Call: q.call, Value: v})
+			a.panicked(ctx, "hitl: the confirmer panicked", redact.Value{Call: q.call, Value: v})
 			return answer{err: errors.New("the confirmer panicked; the log of the host has the stack")}
 		},
 		Left: func(ctx context.Context, got answer) bool { return a.leave(ctx, q, got) },

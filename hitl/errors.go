@@ -109,7 +109,7 @@ func (e *PendingError) InputRequired() (requests mcp.InputRequestMap, state stri
 	return e.Requests, e.State
 }
 
-// A WaitingError ends a call whose question stays open; see Options.Patience.
+// A WaitingError ends a call whose question stays open; see Options.WaitLimit.
 type WaitingError struct {
 	Tool  *middleware.Tool
 	Where string    // the person finds the question

@@ -51,7 +51,7 @@ func TestNothingIsSaidToWaitThatDoesNot(t *testing.T) {
 		{name: "one person of two", by: hitl.TwoPeople(by(hitl.Decision{Verdict: hitl.Approved, By: "ann"}, nil), by(hitl.Decision{Verdict: hitl.Approved, By: "Ann "}, nil))},
 		{name: "an edit that is no object", by: by(hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`[]`)}, nil)},
 		{name: "a question that outlives its call", by: silent, o: hitl.Options{
-			Patience: func(context.Context) (time.Duration, string) { return time.Second, "on the approvals page" },
+			WaitLimit: func(context.Context) (time.Duration, string) { return time.Second, "on the approvals page" },
 		}, waits: true},
 		{name: "a form that the client shows", by: by(hitl.Decision{}, &hitl.PendingError{State: "s"}), waits: true},
 	}

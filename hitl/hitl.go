@@ -41,7 +41,7 @@ func TwoPeople(first, second Confirmer) Confirmer {
 		panic("hitl: TwoPeople was given a nil Confirmer")
 	}
 	return ConfirmerFunc(func(ctx context.Context, request Request) (Decision, error) {
-		request.Offers, request.Ends = nil, nil
+		request.Offers, request.Lifetimes = nil, nil
 		one, err := first.Confirm(ctx, request)
 		if err != nil || one.Verdict != Approved {
 			return one, err
@@ -89,7 +89,7 @@ type Decision struct {
 	// Remember is how long an approval counts; the zero value is for this call alone. More
 	// than the offer's Longest, or what is not listed, is for this call alone too.
 	Remember Remember
-	// Lifetime is how long an approval for always lasts, one of Request.Ends; zero, and more than the host's
+	// Lifetime is how long an approval for always lasts, one of Request.Lifetimes; zero, and more than the host's
 	// limit, mean that limit.
 	Lifetime time.Duration
 	// Offer is which of Request.Offers is remembered; the zero value is the first: exactly these arguments, as

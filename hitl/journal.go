@@ -60,6 +60,6 @@ func (a *asker) panicked(ctx context.Context, message string, v any) {
 // survive keeps a store's panic from ending the process, on the confirmer's goroutine.
 func (a *asker) survive(ctx context.Context, call middleware.Call) {
 	if v := recover(); v != nil {
-		a.panicked(ctx, "hitl: the store panicked", redact.Said{Call: call, Value: v})
+		a.panicked(ctx, "hitl: the store panicked", redact.Value{Call: call, Value: v})
 	}
 }

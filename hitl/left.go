@@ -64,7 +64,7 @@ func (a *asker) leave(ctx context.Context, q query, got answer) (left bool) {
 
 // left takes the decision on an identical call that was made while none waited.
 func (a *asker) left(ctx context.Context, call middleware.Call) (yes *agreed, found bool, err error) {
-	if a.Patience == nil {
+	if a.WaitLimit == nil {
 		return nil, false, nil
 	}
 	s, found, err := entries.Take(context.WithoutCancel(ctx), a.Store, &call)
@@ -84,7 +84,7 @@ func (a *asker) left(ctx context.Context, call middleware.Call) (yes *agreed, fo
 
 // takeBack ends the approvals of identical calls that no call has taken.
 func (a *asker) takeBack(ctx context.Context, call *middleware.Call) {
-	if a.Patience == nil {
+	if a.WaitLimit == nil {
 		return
 	}
 	if err := entries.TakeBack(context.WithoutCancel(ctx), a.Store, call); err != nil {

@@ -226,7 +226,7 @@ func TestRuleThatWasMadeWhileNoCallWaited(t *testing.T) {
 		store, e, asked := approvals.NewMemory(), new(executor), &reader{answers: make(chan hitl.Decision)}
 		o := hitl.Options{
 			Timeout: time.Minute, Remember: hitl.Always, Store: store,
-			Patience: func(context.Context) (time.Duration, string) { return time.Second, "on a page" },
+			WaitLimit: func(context.Context) (time.Duration, string) { return time.Second, "on a page" },
 		}
 		wantWaiting(t, hitl.New(asked, o)(guarded(e)), deletes(t))
 		asked.answers <- hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Always}

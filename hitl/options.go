@@ -31,15 +31,15 @@ type Options struct {
 	Lifetime time.Duration
 	// Writes asks before Moderate calls too, not only before Dangerous and Unknown ones.
 	Writes bool
-	// Patience returns how long a call waits for its answer, and where the person finds the
+	// WaitLimit returns how long a call waits for its answer, and where the person finds the
 	// question then, such as "on the approvals page". After that time the call ends with a
 	// [*WaitingError], and the question stays open until Timeout is over: the identical call
 	// takes the answer, once, also in another process with the same Store. Nil, and a time of
 	// 0, mean that a call waits until Timeout.
-	Patience func(ctx context.Context) (wait time.Duration, where string)
-	// Waiting is called every five seconds while a call waits for an answer, with the time that it has waited,
+	WaitLimit func(ctx context.Context) (wait time.Duration, where string)
+	// OnWaiting is called every five seconds while a call waits for an answer, with the time that it has waited,
 	// so that a host can report it to its client: elicit.Progress does. Nil reports nothing.
-	Waiting func(ctx context.Context, waited time.Duration)
+	OnWaiting func(ctx context.Context, waited time.Duration)
 	// MaxPending is how many calls may wait for an answer at once; 0 means 100. The
 	// call after that is denied at once.
 	MaxPending int

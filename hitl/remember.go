@@ -92,7 +92,7 @@ func (a *asker) offer(ctx context.Context, call middleware.Call, r *Request) {
 	}
 	r.Offers = []Offer{{Longest: a.Remember, Lifetime: a.AlwaysLifetime}}
 	if a.Remember == Always {
-		r.Ends = approvals.Ends(a.AlwaysLifetime)
+		r.Lifetimes = approvals.Lifetimes(a.AlwaysLifetime)
 	}
 	if a.Patterns != nil {
 		for _, p := range a.Patterns(ctx, call) {

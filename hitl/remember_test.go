@@ -223,7 +223,7 @@ func TestEndIsChosen(t *testing.T) {
 	}
 	var out strings.Builder
 	r := asks(t, `{}`)
-	r.Offers, r.Ends = []hitl.Offer{{Longest: hitl.Always, Lifetime: 10 * day}}, approvals.Ends(10*day)
+	r.Offers, r.Lifetimes = []hitl.Offer{{Longest: hitl.Always, Lifetime: 10 * day}}, approvals.Lifetimes(10*day)
 	_, err := terminal.New(strings.NewReader("a\n2 days\nn\n"), &out).Confirm(t.Context(), r)
 	for _, want := range []string{"[1] 1 day  [2] 1 week  [3] 10 days  [Enter] 10 days, until ", `"2 days" is none of these; nothing was decided`} {
 		if err != nil || !strings.Contains(out.String(), want) {

@@ -43,8 +43,8 @@ type Request struct {
 	// in the first, each with what it may be then.
 	Offers []Offer
 	Free   Pattern
-	// Ends are how long an approval for always may last, the host's limit last, which holds if nothing is chosen.
-	Ends []approvals.End
+	// Lifetimes are how long an approval for always may last, the host's limit last, which holds if nothing is chosen.
+	Lifetimes []approvals.Lifetime
 	// Suggestion is what to remember, if the last approvals of this tool follow a rule, as a
 	// sentence that is safe to show; "" for none.
 	Suggestion string
@@ -119,11 +119,11 @@ func (r Request) Choices() []Choice {
 	return choices
 }
 
-// End returns how long the one of Ends with a name is, and 0 for no name.
-func (r Request) End(name string) (lifetime time.Duration, ok bool) {
-	for _, e := range r.Ends {
-		if e.Name == name {
-			return e.Lifetime, true
+// Lifetime returns how long the one of Lifetimes with a name is, and 0 for no name.
+func (r Request) Lifetime(name string) (lifetime time.Duration, ok bool) {
+	for _, l := range r.Lifetimes {
+		if l.Name == name {
+			return l.Duration, true
 		}
 	}
 	return 0, name == ""

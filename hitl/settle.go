@@ -107,7 +107,7 @@ func (a *asker) close(ctx context.Context, q query, o outcome, to approvals.Stat
 func (a *asker) edit(ctx context.Context, call middleware.Call, arguments json.RawMessage) (_ middleware.Call, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.panicked(ctx, "hitl: the check of an edit panicked", redact.Said{Call: call, Value: v})
+			a.panicked(ctx, "hitl: the check of an edit panicked", redact.Value{Call: call, Value: v})
 			err = errors.New("their check panicked; the log of the host has the stack")
 		}
 	}()

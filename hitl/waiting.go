@@ -14,10 +14,10 @@ import (
 
 // reporting calls Options.Waiting again and again until stop, for a call that has waited since then.
 func (a *asker) reporting(ctx context.Context, since time.Time) (stop func()) {
-	if a.Waiting == nil {
+	if a.OnWaiting == nil {
 		return func() {}
 	}
-	return waiting.Every(ctx, reportEvery, func(ctx context.Context) { a.Waiting(ctx, time.Since(since)) })
+	return waiting.Every(ctx, reportEvery, func(ctx context.Context) { a.OnWaiting(ctx, time.Since(since)) })
 }
 
 // isWaiting reports whether a call has ended and its question is still open.

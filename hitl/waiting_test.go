@@ -37,7 +37,7 @@ func (r *reader) Confirm(ctx context.Context, _ hitl.Request) (hitl.Decision, er
 func impatient(r *reader, e *executor, store hitl.Store) middleware.ToolCaller {
 	return hitl.New(r, hitl.Options{
 		Timeout: time.Minute, MaxPending: 1, Store: store,
-		Patience: func(context.Context) (time.Duration, string) { return 10 * time.Second, "on a page" },
+		WaitLimit: func(context.Context) (time.Duration, string) { return 10 * time.Second, "on a page" },
 	})(guarded(e))
 }
 
@@ -107,7 +107,7 @@ func TestAnotherCallTakesNoDecision(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e, r := new(executor), &reader{answers: make(chan hitl.Decision)}
-			c := hitl.New(r, hitl.Options{Timeout: time.Minute, Patience: func(context.Context) (time.Duration, string) { return time.Second, "" }})(guarded(e))
+			c := hitl.New(r, hitl.Options{Timeout: time.Minute, WaitLimit: func(context.Context) (time.Duration, string) { return time.Second, "" }})(guarded(e))
 			_, _ = c.CallTool(t.Context(), deletes(t))
 			r.answers <- hitl.Decision{Verdict: hitl.Approved}
 			call, ctx := deletes(t), callstate.Begin(t.Context())
@@ -128,7 +128,7 @@ func TestOpenQuestionIsForItsReasons(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, r := new(executor), &reader{answers: make(chan hitl.Decision)}
-		c := hitl.New(r, hitl.Options{Timeout: time.Minute, Patience: func(context.Context) (time.Duration, string) { return time.Second, "on a page" }})(guarded(e))
+		c := hitl.New(r, hitl.Options{Timeout: time.Minute, WaitLimit: func(context.Context) (time.Duration, string) { return time.Second, "on a page" }})(guarded(e))
 		wantWaiting(t, c, deletes(t))
 		ctx := callstate.Begin(t.Context())
 		callstate.Of(ctx).Write(func(r *callstate.Record) {
@@ -215,8 +215,8 @@ func TestIdenticalCallsWaitTogether(t *testing.T) {
 		e, r := new(executor), &reader{answers: make(chan hitl.Decision)}
 		var reports atomic.Int32
 		c := hitl.New(r, hitl.Options{
-			Timeout: time.Minute, Patience: func(context.Context) (time.Duration, string) { return 11 * time.Second, "on a page" },
-			Waiting: func(_ context.Context, waited time.Duration) {
+			Timeout: time.Minute, WaitLimit: func(context.Context) (time.Duration, string) { return 11 * time.Second, "on a page" },
+			OnWaiting: func(_ context.Context, waited time.Duration) {
 				if reports.Add(1); waited%(5*time.Second) != 0 {
 					t.Errorf("reported after %v", waited)
 				}
@@ -252,7 +252,7 @@ func TestAnsweredCallIsNotReportedAsWaiting(t *testing.T) {
 		var reports atomic.Int32
 		c := hitl.New(r, hitl.Options{
 			Timeout: time.Minute, Store: slowStore{approvals.NewMemory()},
-			Waiting: func(context.Context, time.Duration) { reports.Add(1) },
+			OnWaiting: func(context.Context, time.Duration) { reports.Add(1) },
 		})(guarded(e))
 		done := make(chan error)
 		go func() {

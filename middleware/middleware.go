@@ -71,9 +71,9 @@ type Description struct {
 	Kind string
 	// Next is the ToolCaller that it wraps; nil for a guard and an executor.
 	Next ToolCaller
-	// Will returns in a few words what it does with the calls of a tool, such as "ask first", or "". Nil
+	// Plan returns in a few words what it does with the calls of a tool, such as "ask first", or "". Nil
 	// means nothing.
-	Will func(tool *Tool) string
+	Plan func(tool *Tool) string
 
 	Guards         bool // Dangerous and Unknown calls are refused without an approval
 	Confirms       bool // a person is asked before Dangerous and Unknown calls

@@ -41,9 +41,9 @@ func sorry(tool *middleware.Tool) string {
 
 // failed returns the result of a call that failed, and logs the error, which the model does not see.
 func (c *caller) failed(ctx context.Context, call middleware.Call, err error) *mcp.CallToolResult {
-	attrs := []slog.Attr{slog.String("tool", call.Tool.String()), slog.String("call", call.ID), slog.Any("err", redact.Said{Call: call, Value: err})}
+	attrs := []slog.Attr{slog.String("tool", call.Tool.String()), slog.String("call", call.ID), slog.Any("err", redact.Value{Call: call, Value: err})}
 	if p, ok := errors.AsType[*middleware.PanicError](err); ok {
-		attrs = append(attrs, slog.Any("panic", redact.Said{Call: call, Value: p.Value}), slog.String("stack", string(p.Stack)))
+		attrs = append(attrs, slog.Any("panic", redact.Value{Call: call, Value: p.Value}), slog.String("stack", string(p.Stack)))
 	}
 	c.Logger.LogAttrs(ctx, slog.LevelWarn, "output: a call failed", attrs...)
 
@@ -58,7 +58,7 @@ func (c *caller) fallback(ctx context.Context, tool *middleware.Tool) (text stri
 	defer func() {
 		if v := recover(); v != nil {
 			c.Logger.LogAttrs(ctx, slog.LevelError, "output: Options.Fallback panicked",
-				slog.String("tool", tool.String()), slog.Any("panic", redact.Said{Value: v}))
+				slog.String("tool", tool.String()), slog.Any("panic", redact.Value{Value: v}))
 		}
 		text = cmp.Or(text, sorry(tool))
 	}()

@@ -190,7 +190,7 @@ type caller struct {
 }
 
 func (c *caller) Describe() middleware.Description {
-	return middleware.Description{Kind: "preflight", Next: c.next, Will: func(tool *middleware.Tool) string {
+	return middleware.Description{Kind: "preflight", Next: c.next, Plan: func(tool *middleware.Tool) string {
 		if _, ok := c.rule(tool); ok {
 			return "judge the arguments"
 		}
@@ -346,7 +346,7 @@ func (j *judge) resolve(ctx context.Context, call middleware.Call, trusted bool)
 	case invalid(err):
 		return finding{what: "invalid arguments"}, &InvalidArgumentsError{Tool: call.Tool, Err: err}
 	case err != nil:
-		said := redact.Said{Call: call, Value: err}.String()
+		said := redact.Value{Call: call, Value: err}.String()
 		j.warn(ctx, call.Tool, "preflight: no answer", slog.String("err", said))
 		said = trim.Bytes(said, maxReason)
 		return finding{unanswered(call.Tool, said), "no answer", said}, nil
@@ -386,7 +386,7 @@ func (j *judge) strictest(call callstate.Binding, now annotation.Annotations, cl
 // panicked logs a panic of the rule's or the resolver's. The error does not repeat it.
 func (j *judge) panicked(ctx context.Context, call middleware.Call, what string, v any) error {
 	j.Logger.LogAttrs(ctx, slog.LevelError, "preflight: "+what+" panicked",
-		slog.String("tool", call.Tool.String()), slog.Any("panic", redact.Said{Call: call, Value: v}), slog.String("stack", string(debug.Stack())))
+		slog.String("tool", call.Tool.String()), slog.Any("panic", redact.Value{Call: call, Value: v}), slog.String("stack", string(debug.Stack())))
 	return errors.New(what + " panicked; the log of the host has the stack")
 }
 

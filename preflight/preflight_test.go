@@ -174,8 +174,8 @@ func TestDescription(t *testing.T) {
 	other := *tool
 	other.Server = "else"
 	teller := link.(middleware.Describer).Describe()
-	if kind := link.(middleware.Describer).Describe().Kind; kind != "preflight" || teller.Will(tool) != "judge the arguments" || teller.Will(&other) != "" || teller.Will(nil) != "" {
-		t.Errorf("%s: %q, %q", kind, teller.Will(tool), teller.Will(&other))
+	if kind := link.(middleware.Describer).Describe().Kind; kind != "preflight" || teller.Plan(tool) != "judge the arguments" || teller.Plan(&other) != "" || teller.Plan(nil) != "" {
+		t.Errorf("%s: %q, %q", kind, teller.Plan(tool), teller.Plan(&other))
 	}
 	if teller.Next == nil {
 		t.Error("it does not report its next")

@@ -17,7 +17,7 @@ import (
 
 // A limiter asks for the tokens of a call and waits until it has them. It reserves nothing: a waiter is in line, and
 // takes the tokens of all its buckets at one instant when it is first and they are there. In this process the one
-// that leaves a line wakes the next; a waiter of a Shared limiter has no such signal and asks again twice a second.
+// that leaves a line wakes the next; a waiter of a [Limiter] has no such signal and asks again twice a second.
 type limiter struct {
 	o       Options
 	servers map[string]Bucket      // of [Options.Servers], by server
@@ -27,7 +27,7 @@ type limiter struct {
 	own     atomic.Pointer[Memory] // this replica's part of the quota during an outage
 }
 
-// askAgain is how often a waiter reports to a [Shared] that it is still there.
+// askAgain is how often a waiter reports to a [Limiter] that it is still there.
 const askAgain = 500 * time.Millisecond
 
 // admit returns when the call may go, or why it may not.

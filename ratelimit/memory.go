@@ -16,7 +16,7 @@ const maxLines = 100_000
 // waiterLease is how long a waiter counts that has to ask again and does not.
 const waiterLease = 2 * time.Second
 
-// Memory is a [Shared] limiter in this process. It holds 100,000 buckets that are not full, and refuses a waiter
+// Memory is a [Limiter] limiter in this process. It holds 100,000 buckets that are not full, and refuses a waiter
 // that needs one more. Use [NewMemory].
 type Memory struct {
 	born  time.Time
@@ -29,7 +29,7 @@ type Memory struct {
 	next  time.Time // when to look for lines that are as good as new
 }
 
-var _ Shared = (*Memory)(nil)
+var _ Limiter = (*Memory)(nil)
 
 // NewMemory returns a limiter whose buckets are full.
 func NewMemory() *Memory { return newMemory(time.Time{}) }
@@ -41,7 +41,7 @@ func newMemory(since time.Time) *Memory {
 // now reads the monotonic clock alone, which takes half as long as time.Now.
 func (m *Memory) now() time.Time { return m.born.Add(time.Since(m.born)) }
 
-// Take is that of [Shared]. It never blocks, and its only error is that of a context that is done.
+// Take is that of [Limiter]. It never blocks, and its only error is that of a context that is done.
 func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
 	wait, stands, err := m.enter(ctx, w)
 	if wait > 0 && !stands {
@@ -133,7 +133,7 @@ func (m *Memory) take(scope string, buckets []Bucket, w place, longest time.Dura
 	return wait, true
 }
 
-// Leave is that of [Shared].
+// Leave is that of [Limiter].
 func (m *Memory) Leave(_ context.Context, w Waiter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -46,10 +46,10 @@ type Options struct {
 	// means 1000.
 	MaxWaiters int
 	// Shared keeps the quota for all replicas of the host together; nil means that this process keeps it alone.
-	Shared Shared
+	Shared Limiter
 	// Replicas is how many replicas have Shared in common. While Shared gives no answer, each has one part in
 	// that many of the quota, without what was saved before; 1 gives the whole quota to each replica. 0 means
-	// that calls are refused meanwhile. It must be 0 without a Shared.
+	// that calls are refused meanwhile. It must be 0 without Shared.
 	Replicas int
 	// Logger gets, at level Info, each call that has to wait. Nil is silent.
 	Logger *slog.Logger
@@ -99,7 +99,7 @@ func check(opts Options) {
 		}
 	}
 	if opts.Shared == nil && opts.Replicas > 0 {
-		panic("ratelimit: Options.Replicas has no effect without a Shared")
+		panic("ratelimit: Options.Replicas has no effect without Options.Shared")
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Shared limiter keeps one quota for several replicas of a host. [NewMemory] has one in this process; storetest
+// A Limiter keeps one quota for several replicas of a host. [NewMemory] has one in this process; storetest
 // checks that another keeps these promises:
 //
 //   - All replicas together get what a bucket holds and no more, by one clock.
@@ -18,7 +18,7 @@ import (
 //
 // It is safe for concurrent use, never waits for a token, and returns soon after its context is done, which ends
 // after two seconds. A method that does not return counts as one that gave no answer.
-type Shared interface {
+type Limiter interface {
 	// Take takes one token of each bucket and returns 0, or takes none and returns how long that takes. If that
 	// is at most w.Longest, the waiter is in line then, and asks again within a second.
 	Take(ctx context.Context, w Waiter) (time.Duration, error)
@@ -26,7 +26,7 @@ type Shared interface {
 	Leave(ctx context.Context, w Waiter)
 }
 
-// sharedLimit is how long a method of a [Shared] may take.
+// sharedLimit is how long a method of a [Limiter] may take.
 const sharedLimit = 2 * time.Second
 
 // A Waiter is one call.

@@ -20,7 +20,7 @@ var errOut = errors.New("out of order")
 
 // A faulty limiter gives no answer while it is out.
 type faulty struct {
-	ratelimit.Shared
+	ratelimit.Limiter
 
 	out atomic.Bool
 }
@@ -29,7 +29,7 @@ func (f *faulty) Take(ctx context.Context, w ratelimit.Waiter) (time.Duration, e
 	if f.out.Load() {
 		return 0, errOut
 	}
-	return f.Shared.Take(ctx, w)
+	return f.Limiter.Take(ctx, w)
 }
 
 // replicas are n middlewares with one quota in front of one server that counts.
@@ -120,7 +120,7 @@ func TestOutageIsAsTheHostChose(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				shared := &faulty{Shared: ratelimit.NewMemory()}
+				shared := &faulty{Limiter: ratelimit.NewMemory()}
 				o := ratelimit.Options{PerMinute: 600, Burst: 4, Shared: shared, Replicas: c.replicas}
 				callers, tool, calls := replicas(t, 2, o)
 				shared.out.Store(true)
@@ -321,7 +321,7 @@ func TestOutagesGiveNoBurst(t *testing.T) {
 func TestWaiterComesBackFromAnOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		shared := &faulty{Shared: ratelimit.NewMemory()}
+		shared := &faulty{Limiter: ratelimit.NewMemory()}
 		callers, tool, _ := replicas(t, 1, ratelimit.Options{PerMinute: 6, Burst: 1, Shared: shared, Replicas: 6})
 		shared.out.Store(true)
 		began := time.Now()
@@ -335,7 +335,7 @@ func TestWaiterComesBackFromAnOutage(t *testing.T) {
 
 // A blocked limiter returns no answer before it is opened.
 type blocked struct {
-	ratelimit.Shared
+	ratelimit.Limiter
 
 	open chan struct{}
 	left atomic.Int64
@@ -343,19 +343,19 @@ type blocked struct {
 
 func (b *blocked) Take(ctx context.Context, w ratelimit.Waiter) (time.Duration, error) {
 	<-b.open
-	return b.Shared.Take(context.WithoutCancel(ctx), w)
+	return b.Limiter.Take(context.WithoutCancel(ctx), w)
 }
 
 func (b *blocked) Leave(ctx context.Context, w ratelimit.Waiter) {
 	b.left.Add(1)
-	b.Shared.Leave(ctx, w)
+	b.Limiter.Leave(ctx, w)
 }
 
 // A shared limiter that blocks counts as one that gives no answer.
 func TestSharedThatBlocksIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		shared := &blocked{Shared: ratelimit.NewMemory(), open: make(chan struct{})}
+		shared := &blocked{Limiter: ratelimit.NewMemory(), open: make(chan struct{})}
 		callers, tool, calls := replicas(t, 1, ratelimit.Options{PerMinute: 600, Burst: 5, Shared: shared, Replicas: 1})
 		begin := time.Now()
 		if _, err := callers[0].CallTool(t.Context(), middleware.Call{Tool: tool}); err != nil || calls.Load() != 1 {

@@ -83,7 +83,7 @@ type retrier struct {
 }
 
 func (r *retrier) Describe() middleware.Description {
-	return middleware.Description{Kind: "retry", Next: r.next, Retries: true, Will: func(tool *middleware.Tool) string {
+	return middleware.Description{Kind: "retry", Next: r.next, Retries: true, Plan: func(tool *middleware.Tool) string {
 		if r.harmless(tool) {
 			return "retry"
 		}
@@ -143,7 +143,7 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 		}
 		r.Logger.LogAttrs(ctx, slog.LevelInfo, "retry: again",
 			slog.String("tool", call.Tool.String()), slog.String("class", call.Tool.Safety().String()),
-			slog.Int("attempt", attempt+1), slog.Duration("wait", wait), slog.Any("error", redact.Said{Call: call, Value: err}))
+			slog.Int("attempt", attempt+1), slog.Duration("wait", wait), slog.Any("error", redact.Value{Call: call, Value: err}))
 		if gone := sleep(ctx, wait); gone != nil {
 			r.budget.give(serverOf(&call), cost) // nothing was sent for it
 			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, ended)

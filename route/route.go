@@ -63,7 +63,7 @@ type router struct {
 }
 
 func (r *router) Describe() middleware.Description {
-	return middleware.Description{Kind: "route", Next: r.next, Will: r.will}
+	return middleware.Description{Kind: "route", Next: r.next, Plan: r.will}
 }
 
 func (r *router) will(tool *middleware.Tool) string {
@@ -120,7 +120,7 @@ func (p *Pool) call(ctx context.Context, call middleware.Call) (*mcp.CallToolRes
 			return nil, err
 		}
 		p.o.Logger.LogAttrs(ctx, slog.LevelInfo, "route: the call goes to the next replica", slog.String("server", p.server),
-			slog.String("after", chosen.ID), slog.String("tool", call.Tool.Name()), slog.Any("error", redact.Said{Call: call, Value: err}))
+			slog.String("after", chosen.ID), slog.String("tool", call.Tool.Name()), slog.Any("error", redact.Value{Call: call, Value: err}))
 		last = err
 	}
 }

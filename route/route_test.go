@@ -120,7 +120,7 @@ func TestDescriptionNamesTheReplicas(t *testing.T) {
 	other := *read
 	other.Server = "files"
 	for tool, want := range map[*middleware.Tool]string{read: "any replica", adds: "one replica", deletes: "primary only", unknown: "primary only", &other: ""} {
-		if got := described.Will(tool); got != want {
+		if got := described.Plan(tool); got != want {
 			t.Errorf("%s: %q, want %q", tool, got, want)
 		}
 	}

@@ -18,10 +18,10 @@ const (
 	Schema        Kind = "bad-schema"     // a tool that is left out for its input or output schema
 	Unreadable    Kind = "unreadable"     // annotations, or parts of them
 	Contradiction Kind = "contradiction"  // annotations that say two things
-	Doubted       Kind = "doubted"        // declared read-only, and by its words destructive
-	DoubtedWrite  Kind = "doubted-write"  // declared read-only, and by its words a write that destroys nothing
+	Suspect       Kind = "doubted"        // declared read-only, and by its words destructive
+	SuspectWrite  Kind = "doubted-write"  // declared read-only, and by its words a write that destroys nothing
 	Overruled     Kind = "overruled"      // declared read-only, and a person has decided otherwise
-	Unbelieved    Kind = "unbelieved"     // declared less strict, without other evidence
+	Untrusted     Kind = "unbelieved"     // declared less strict, without other evidence
 	Repeatable    Kind = "repeatable"     // declared idempotent, and cannot be taken back
 	Lowered       Kind = "lowered"        // by the host's own override
 	Unused        Kind = "unused"         // an override for a tool that is not there

@@ -106,7 +106,7 @@ type spy struct {
 	asked atomic.Int64
 }
 
-func (s *spy) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
+func (s *spy) Look(ctx context.Context, q cache.Read) (cache.Lookup, error) {
 	s.asked.Add(1)
 	return s.Memory.Look(ctx, q)
 }

@@ -36,7 +36,7 @@ func BenchmarkHit(b *testing.B) {
 			bare.Set(ctx, "bare", value, 0)
 			bare.Set(ctx, "bare and sealed", aead.Seal(nil, nil, value, nil), 0)
 			hit := func(s *redis.Store) func() error {
-				q := cache.Question{Server: "crm", ID: sha256.Sum256(value)}
+				q := cache.Read{Server: "crm", ID: sha256.Sum256(value)}
 				f, err := s.Cache().Look(ctx, q)
 				if err != nil {
 					b.Fatal(err)

@@ -180,6 +180,6 @@ func (b board) Open(ctx context.Context) ([]approvals.Notice, error) {
 	return open, err
 }
 
-func (b board) TakeDown(ctx context.Context, id string) error {
+func (b board) Remove(ctx context.Context, id string) error {
 	return b.run(ctx, ofBoard, takeDown, b.keys(id), id).Err()
 }

@@ -51,14 +51,14 @@ var (
 )
 
 // keys are those of a question: its value, its flight, and the tokens of everything it is about.
-func (m remote) keys(q cache.Question) []string {
+func (m remote) keys(q cache.Read) []string {
 	about, id := m.about(q.Server), m.seal.name("question", string(q.ID[:]))
-	keys := append(make([]string, 0, 3+len(q.Names)), m.key("c", about, id), m.key("f", about, id))
-	if len(q.Names) == 0 {
+	keys := append(make([]string, 0, 3+len(q.Entities)), m.key("c", about, id), m.key("f", about, id))
+	if len(q.Entities) == 0 {
 		return append(keys, m.key("t", about, "last"))
 	}
 	keys = append(keys, m.key("t", about, "whole"))
-	for _, name := range q.Names {
+	for _, name := range q.Entities {
 		keys = append(keys, m.key("t", about, m.entity(name)))
 	}
 	return keys
@@ -77,7 +77,7 @@ func (s *Store) about(server string) string {
 // home names the slot of all keys of one server.
 func (m remote) home(server string) string { return "{" + m.about(server) + "}" }
 
-func (m remote) entity(name cache.Name) string {
+func (m remote) entity(name cache.EntityKey) string {
 	return "e" + m.seal.name("entity", string(name[:]))
 }
 
@@ -85,10 +85,10 @@ func (m remote) entity(name cache.Name) string {
 func (m remote) writeKeys(w cache.Write) []string {
 	about := m.about(w.Server)
 	things := []string{"last"}
-	if len(w.Names) == 0 {
+	if len(w.Entities) == 0 {
 		things = append(things, "whole")
 	}
-	for _, name := range w.Names {
+	for _, name := range w.Entities {
 		things = append(things, m.entity(name))
 	}
 	keys := make([]string, 0, 2*len(things))
@@ -106,13 +106,13 @@ func nonce() string {
 }
 
 // Look implements [cache.Remote]. A recent hit is one plain read; otherwise a script reads or takes the lead.
-func (m remote) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
+func (m remote) Look(ctx context.Context, q cache.Read) (cache.Lookup, error) {
 	contact := m.contactOf(ctx, m.home(q.Server))
 	switch {
 	case contact.isDown():
-		return cache.Found{}, errGone
+		return cache.Lookup{}, errGone
 	case m.owed.has(q.Server) || contact.settling():
-		return cache.Found{}, nil // a write is in flight that not all replicas have seen
+		return cache.Lookup{}, nil // a write is in flight that not all replicas have seen
 	}
 	if h := m.found.of(q); h != nil {
 		if f, ok, err := m.peek(ctx, contact, h); ok || err != nil {
@@ -123,7 +123,7 @@ func (m remote) Look(ctx context.Context, q cache.Question) (cache.Found, error)
 	keys := m.keys(q)
 	got, err := m.run(ctx, ofCache, look, keys, nonce(), flightLease.Milliseconds(), tokenLife.Milliseconds()).Slice()
 	if err != nil || len(got) == 0 {
-		return cache.Found{}, err
+		return cache.Lookup{}, err
 	}
 	ticket, _ := got[0].(string)
 	if len(got) == 1 {
@@ -131,34 +131,34 @@ func (m remote) Look(ctx context.Context, q cache.Question) (cache.Found, error)
 	}
 	if contact.settling() || !m.alive(ticket) { // or Redis has started again since
 		m.Drop(ctx, q, ticket)
-		return cache.Found{}, nil
+		return cache.Lookup{}, nil
 	}
 	if len(got) > 2 {
-		return cache.Found{Ticket: ticket, Busy: true}, nil
+		return cache.Lookup{Ticket: ticket, Busy: true}, nil
 	}
 	if len(got) == 2 {
 		entry, _ := got[1].(string)
 		if value, ok := m.value(keys[0], ticket, entry); ok {
 			m.found.add(q, keys)
-			return cache.Found{Value: value, Ticket: ticket}, nil
+			return cache.Lookup{Value: value, Ticket: ticket}, nil
 		}
 	}
-	return cache.Found{Ticket: ticket}, nil
+	return cache.Lookup{Ticket: ticket}, nil
 }
 
 // peek reads a value and its tokens atomically, at little more than the cost of a GET.
-func (m remote) peek(ctx context.Context, contact *contact, h *hit) (f cache.Found, ok bool, err error) {
+func (m remote) peek(ctx context.Context, contact *contact, h *hit) (f cache.Lookup, ok bool, err error) {
 	got, err := m.mget(ctx, h.command)
 	if err != nil || len(got) != len(h.command)-1 || contact.settling() {
-		return cache.Found{}, err == nil && contact.settling(), err
+		return cache.Lookup{}, err == nil && contact.settling(), err
 	}
 	entry, _ := got[0].(string)
 	ticket, ok := m.bears(entry, got[1:])
 	if !ok {
-		return cache.Found{}, false, nil
+		return cache.Lookup{}, false, nil
 	}
 	value, ok := m.value(h.place, ticket, entry)
-	return cache.Found{Value: value, Ticket: ticket}, ok, nil
+	return cache.Lookup{Value: value, Ticket: ticket}, ok, nil
 }
 
 // mget runs a command, bounded by the client's timeouts and the caller's deadline, without a timer.
@@ -208,7 +208,7 @@ func (m remote) value(place, ticket, entry string) ([]byte, bool) {
 	return m.seal.open(place+ticket, contents)
 }
 
-func (m remote) Keep(ctx context.Context, q cache.Question, ticket string, value []byte, ttl time.Duration) error {
+func (m remote) Keep(ctx context.Context, q cache.Read, ticket string, value []byte, ttl time.Duration) error {
 	if ticket == "" {
 		return nil
 	}
@@ -230,7 +230,7 @@ func (m remote) Keep(ctx context.Context, q cache.Question, ticket string, value
 	return nil
 }
 
-func (m remote) Drop(ctx context.Context, q cache.Question, ticket string) {
+func (m remote) Drop(ctx context.Context, q cache.Read, ticket string) {
 	if ticket == "" {
 		return
 	}
@@ -287,7 +287,7 @@ func (m remote) End(ctx context.Context, w cache.Write) (ticket string, err erro
 
 // ending returns the keys and arguments of the script that ends a write; its ticket's keys are last.
 func (m remote) ending(w cache.Write) (keys []string, args []any) {
-	pairs, tokens := m.writeKeys(w), m.keys(cache.Question{Server: w.Server, Names: w.Names})[2:]
+	pairs, tokens := m.writeKeys(w), m.keys(cache.Read{Server: w.Server, Entities: w.Entities})[2:]
 	return append(pairs, tokens...), []any{w.ID, nonce(), tokenLife.Milliseconds(), len(pairs)}
 }
 

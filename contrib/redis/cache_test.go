@@ -128,7 +128,7 @@ func TestHitsAreNotMixedUp(t *testing.T) {
 	t.Parallel()
 	s := open(t, redistest.New(t).URL(), redis.Options{Plain: true, Timeout: patient})
 	c := s.Cache()
-	value := func(q cache.Question) string {
+	value := func(q cache.Read) string {
 		f, err := c.Look(t.Context(), q)
 		must(t, err)
 		return string(f.Value)
@@ -136,11 +136,11 @@ func TestHitsAreNotMixedUp(t *testing.T) {
 	one, other, elsewhere, about := question("one"), question("one"), question("one"), question("one")
 	other.ID[31]++ // these begin alike
 	elsewhere.Server = "mail"
-	about.Names = []cache.Name{{1}}
+	about.Entities = []cache.EntityKey{{1}}
 	keep(t, c, "one", "v")
 	for range 2 { // by the script at first, and by the plain read
 		eventually(t, "it is not found", func() bool { return value(one) == "v" })
-		for _, q := range []cache.Question{other, elsewhere, about} {
+		for _, q := range []cache.Read{other, elsewhere, about} {
 			if got := value(q); got != "" {
 				t.Errorf("another question is answered %q", got)
 			}

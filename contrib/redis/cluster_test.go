@@ -84,8 +84,8 @@ func TestClusterWithoutOneMaster(t *testing.T) {
 		server := fmt.Sprint("server", i)
 		at[s.Home(t.Context(), server)] = server
 	}
-	about := func(server string) cache.Question {
-		return cache.Question{Server: server, ID: sha256.Sum256([]byte("who"))}
+	about := func(server string) cache.Read {
+		return cache.Read{Server: server, ID: sha256.Sum256([]byte("who"))}
 	}
 	holds := func(s *redis.Store, server string) bool {
 		f, err := s.Cache().Look(t.Context(), about(server))
@@ -179,7 +179,7 @@ func TestClusterFailover(t *testing.T) { // alone, since a replica that gets no 
 		}
 	}
 	for i, server := range servers {
-		st, q := &state[i], cache.Question{Server: server, ID: sha256.Sum256([]byte("who"))}
+		st, q := &state[i], cache.Read{Server: server, ID: sha256.Sum256([]byte("who"))}
 		all.Go(func() {
 			for n := int64(1); ctx.Err() == nil; n++ {
 				w := cache.Write{ID: fmt.Sprint(server, n), Server: server, Until: time.Now().Add(time.Second)}
@@ -194,7 +194,7 @@ func TestClusterFailover(t *testing.T) { // alone, since a replica that gets no 
 			all.Go(func() {
 				for ctx.Err() == nil {
 					least := st.over.Load()
-					var f cache.Found
+					var f cache.Lookup
 					var err error
 					timed(func() { f, err = reads.Cache().Look(ctx, q) })
 					st.looks.Add(1)

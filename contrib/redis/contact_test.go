@@ -72,9 +72,9 @@ func TestFirstReplicaBackUsesNoCachedValue(t *testing.T) {
 			first, last := newWire(t, e.Port), newWire(t, e.Port)
 			o := redis.Options{Key: key, Timeout: 2 * time.Second}
 			b, a := open(t, first.url, o).Cache(), open(t, last.url, o).Cache()
-			about := func(i int) cache.Question {
+			about := func(i int) cache.Read {
 				q := question(fmt.Sprint(i))
-				q.Names = []cache.Name{{byte(i), byte(i >> 8)}}
+				q.Entities = []cache.EntityKey{{byte(i), byte(i >> 8)}}
 				return q
 			}
 			some := min(c.writes, 20)
@@ -96,7 +96,7 @@ func TestFirstReplicaBackUsesNoCachedValue(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range c.writes {
 				all.Go(func() {
-					w := cache.Write{ID: fmt.Sprint(i), Server: "crm", Names: about(i).Names}
+					w := cache.Write{ID: fmt.Sprint(i), Server: "crm", Entities: about(i).Entities}
 					if ended(ctx, a, w) == nil {
 						t.Error("it got the report of a write")
 					}

@@ -72,8 +72,8 @@ func stranger(t *testing.T, e *redistest.Server) *redis.Store {
 	return open(t, e.URL(), redis.Options{Key: bytes.Repeat([]byte("x"), 32), Timeout: patient})
 }
 
-func question(text string) cache.Question {
-	return cache.Question{Server: "crm", ID: sha256.Sum256([]byte(text))}
+func question(text string) cache.Read {
+	return cache.Read{Server: "crm", ID: sha256.Sum256([]byte(text))}
 }
 
 func ended(ctx context.Context, c cache.Remote, w cache.Write) error {
@@ -138,7 +138,7 @@ func (l *lines) count(text string) int {
 var errMissed = errors.New("nothing is known")
 
 // passes is how many calls the limiter lets through now.
-func passes(t *testing.T, l ratelimit.Shared, name string, burst int) (passed int) {
+func passes(t *testing.T, l ratelimit.Limiter, name string, burst int) (passed int) {
 	t.Helper()
 	for i := range 4 * burst {
 		w := ratelimit.Waiter{ID: fmt.Sprint(name, i), Buckets: []ratelimit.Bucket{{Server: "crm", PerSecond: 0.01, Burst: burst}}, Most: 10}

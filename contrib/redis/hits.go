@@ -18,7 +18,7 @@ type hits struct {
 }
 
 type hit struct {
-	q       cache.Question
+	q       cache.Read
 	place   string
 	command []any // MGET of the value and its tokens
 }
@@ -28,20 +28,20 @@ func (h *hits) slot(id [sha256.Size]byte) *atomic.Pointer[hit] {
 }
 
 // of returns the recent hit of a question, nil if there is not one.
-func (h *hits) of(q cache.Question) *hit {
+func (h *hits) of(q cache.Read) *hit {
 	known := h.slot(q.ID).Load()
-	if known == nil || known.q.ID != q.ID || known.q.Server != q.Server || !slices.Equal(known.q.Names, q.Names) {
+	if known == nil || known.q.ID != q.ID || known.q.Server != q.Server || !slices.Equal(known.q.Entities, q.Entities) {
 		return nil
 	}
 	return known
 }
 
 // add remembers a hit. keys are those of remote.keys; a plain read needs no flight.
-func (h *hits) add(q cache.Question, keys []string) {
+func (h *hits) add(q cache.Read, keys []string) {
 	command := []any{"mget", keys[0]}
 	for _, token := range keys[2:] {
 		command = append(command, token)
 	}
-	q.Names = slices.Clone(q.Names)
+	q.Entities = slices.Clone(q.Entities)
 	h.slot(q.ID).Store(&hit{q, keys[0], command})
 }

@@ -19,7 +19,7 @@ const waiterLease = 2 * time.Second
 const lately = time.Second
 
 // Limiter returns the quota of all replicas, for ratelimit.Options.Shared. It works on a full Redis.
-func (s *Store) Limiter() ratelimit.Shared { return limiter{s} }
+func (s *Store) Limiter() ratelimit.Limiter { return limiter{s} }
 
 type limiter struct{ *Store }
 

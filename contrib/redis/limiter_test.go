@@ -57,13 +57,13 @@ func TestPoisonedBucketIsEmpty(t *testing.T) {
 // their shares. Nor does a restarted Redis with a full bucket give a token.
 func TestBucketIsEmptyAfterAnOutage(t *testing.T) {
 	t.Parallel()
-	away := func(t *testing.T, l ratelimit.Shared, e *redistest.Server) {
+	away := func(t *testing.T, l ratelimit.Limiter, e *redistest.Server) {
 		t.Helper()
 		eventually(t, "it is not noticed", func() bool { return !answered(t, l) })
 		time.Sleep(500 * time.Millisecond)
 	}
-	for name, trouble := range map[string]func(t *testing.T, l ratelimit.Shared, e *redistest.Server){
-		"killed": func(t *testing.T, l ratelimit.Shared, e *redistest.Server) {
+	for name, trouble := range map[string]func(t *testing.T, l ratelimit.Limiter, e *redistest.Server){
+		"killed": func(t *testing.T, l ratelimit.Limiter, e *redistest.Server) {
 			t.Helper()
 			e.Kill()
 			away(t, l, e)
@@ -71,7 +71,7 @@ func TestBucketIsEmptyAfterAnOutage(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"paused": func(t *testing.T, l ratelimit.Shared, e *redistest.Server) {
+		"paused": func(t *testing.T, l ratelimit.Limiter, e *redistest.Server) {
 			t.Helper()
 			if err := e.Pause(); err != nil {
 				t.Error(err)
@@ -81,7 +81,7 @@ func TestBucketIsEmptyAfterAnOutage(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"restarted at once with what it knew": func(t *testing.T, _ ratelimit.Shared, e *redistest.Server) {
+		"restarted at once with what it knew": func(t *testing.T, _ ratelimit.Limiter, e *redistest.Server) {
 			t.Helper()
 			e.Kill()
 			if err := e.Start(); err != nil {
@@ -101,7 +101,7 @@ func TestBucketIsEmptyAfterAnOutage(t *testing.T) {
 			// Calls do not stop for an outage; some come when its end is known and not yet said.
 			shut, end := 0, time.Now().Add(6*time.Second)
 			for i := 0; time.Now().Before(end); i++ {
-				for _, l := range []ratelimit.Shared{a, b} {
+				for _, l := range []ratelimit.Limiter{a, b} {
 					w := ratelimit.Waiter{ID: fmt.Sprint(i), Buckets: []ratelimit.Bucket{{Server: "crm", PerSecond: 0.01, Burst: burst}}, Most: 10}
 					switch wait, err := l.Take(t.Context(), w); {
 					case err != nil && strings.Contains(err.Error(), "just come back"):
@@ -120,7 +120,7 @@ func TestBucketIsEmptyAfterAnOutage(t *testing.T) {
 }
 
 // answered reports whether the limiter answers, by a bucket that nothing else uses.
-func answered(t *testing.T, l ratelimit.Shared) bool {
+func answered(t *testing.T, l ratelimit.Limiter) bool {
 	t.Helper()
 	_, err := l.Take(t.Context(), ratelimit.Waiter{ID: "probe", Buckets: []ratelimit.Bucket{{Server: "probe", PerSecond: 1e6, Burst: 1e6}}})
 	return err == nil

@@ -99,7 +99,7 @@ func TestKeyRotationUnderLoad(t *testing.T) { // alone, since a replica that get
 	})
 	for reader := range 4 {
 		all.Go(func() {
-			q := cache.Question{Server: "crm", ID: sha256.Sum256([]byte("who"))}
+			q := cache.Read{Server: "crm", ID: sha256.Sum256([]byte("who"))}
 			for i := reader; ctx.Err() == nil; i++ {
 				c, least := replicas[i%3].Load().Cache(), over.Load()
 				f, err := c.Look(ctx, q)

@@ -26,11 +26,11 @@ func BenchmarkSizing(b *testing.B) {
 	bare, s := raw(b, e), open(b, e.URL(), redis.Options{Key: key})
 	c, ctx, until := s.Cache(), b.Context(), time.Now().Add(time.Hour)
 	n := 0
-	fill := func(size int) (cache.Question, error) {
+	fill := func(size int) (cache.Read, error) {
 		n++
 		name := sha256.Sum256([]byte("one"))
 		q := question(strconv.Itoa(n))
-		q.Names = []cache.Name{cache.Name(name[:16])}
+		q.Entities = []cache.EntityKey{cache.EntityKey(name[:16])}
 		f, err := c.Look(ctx, q)
 		return q, errors.Join(err, c.Keep(ctx, q, f.Ticket, []byte(strings.Repeat("x", size)), time.Hour))
 	}
@@ -53,7 +53,7 @@ func BenchmarkSizing(b *testing.B) {
 		{"hit", func() error { _, err := c.Look(ctx, hot); return err }},
 		{"miss and fill", func() error { _, err := fill(1000); return err }},
 		{"write", func() error {
-			w := cache.Write{ID: "w", Server: "crm", Names: hot.Names}
+			w := cache.Write{ID: "w", Server: "crm", Entities: hot.Entities}
 			return errors.Join(c.Begin(ctx, w), ended(ctx, c, w))
 		}},
 		{"decision of the limiter", func() error { return take(1e6) }},

@@ -44,7 +44,7 @@ func (h *host) introduce(planner string) {
 	slices.SortStableFunc(tools, func(a, b *middleware.Tool) int { return cmp.Compare(b.Safety(), a.Safety()) })
 	for _, tool := range tools {
 		declared, inferred := h.tools.Layers(tool)
-		d, i, class, will := declared.Safety().String(), inferred.Safety().String(), tool.Safety().String(), h.chain.Describe().Will(tool)
+		d, i, class, will := declared.Safety().String(), inferred.Safety().String(), tool.Safety().String(), h.chain.Describe().Plan(tool)
 		if !h.event("tool", map[string]string{"tool": tool.Name(), "declared": d, "inferred": i, "class": class, "will": will}) {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", safetext.Line(tool.Name()), d, i, class, will)
 		}

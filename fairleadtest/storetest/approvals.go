@@ -295,7 +295,7 @@ var boardCases = []testCase{
 		hears(t, awaits(t, r.a.Board, "1"), "no")
 		hears(t, awaits(t, r.b.Board, "1"), "no")
 		noEffect(t, r.a.Board.Answer(t.Context(), "1", []byte("yes")), approvals.Done)
-		must(t, r.a.Board.TakeDown(t.Context(), "1"))
+		must(t, r.a.Board.Remove(t.Context(), "1"))
 		hears(t, awaits(t, r.b.Board, "1"), "no")
 	}},
 	{name: "a question whose time is over takes no answer", run: func(t *testing.T, r replicas) {
@@ -309,7 +309,7 @@ var boardCases = []testCase{
 	{name: "a question that was taken down takes no answer", run: func(t *testing.T, r replicas) {
 		must(t, r.a.Board.Post(t.Context(), notice("1")))
 		got := awaits(t, r.b.Board, "1")
-		must(t, r.a.Board.TakeDown(t.Context(), "1"))
+		must(t, r.a.Board.Remove(t.Context(), "1"))
 		hears(t, got, "over")
 		noEffect(t, r.b.Board.Answer(t.Context(), "1", []byte("yes")), approvals.Void)
 		if left := open(t, r.b.Board); left != "" {
@@ -334,7 +334,7 @@ var boardCases = []testCase{
 			noEffect(t, r.a.Board.Answer(t.Context(), id, []byte("yes")), "")
 			hears(t, awaits(t, r.b.Board, id), "over")
 		}
-		must(t, r.a.Board.TakeDown(t.Context(), "none"))
+		must(t, r.a.Board.Remove(t.Context(), "none"))
 	}},
 	{name: "questions are shown in their order", run: func(t *testing.T, r replicas) {
 		for _, id := range []string{"c", "a", "b"} {

@@ -12,27 +12,27 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 )
 
-func ask(server, what string, names ...string) cache.Question {
-	return cache.Question{Server: server, ID: sha256.Sum256([]byte(server + "/" + what)), Names: hashed(names)}
+func ask(server, what string, names ...string) cache.Read {
+	return cache.Read{Server: server, ID: sha256.Sum256([]byte(server + "/" + what)), Entities: hashed(names)}
 }
 
-func hashed(names []string) []cache.Name {
-	var list []cache.Name
+func hashed(names []string) []cache.EntityKey {
+	var list []cache.EntityKey
 	for _, n := range names {
 		sum := sha256.Sum256([]byte(n))
-		list = append(list, cache.Name(sum[:16]))
+		list = append(list, cache.EntityKey(sum[:16]))
 	}
 	return list
 }
 
 func write(id, server string, names ...string) cache.Write {
-	return cache.Write{ID: id, Server: server, Names: hashed(names)}
+	return cache.Write{ID: id, Server: server, Entities: hashed(names)}
 }
 
 // lead is how long one who leads may be silent and has the lead all the same.
 const lead = 500 * time.Millisecond
 
-func look(t *testing.T, c cache.Remote, q cache.Question) cache.Found {
+func look(t *testing.T, c cache.Remote, q cache.Read) cache.Lookup {
 	t.Helper()
 	f, err := c.Look(t.Context(), q)
 	must(t, err)
@@ -40,7 +40,7 @@ func look(t *testing.T, c cache.Remote, q cache.Question) cache.Found {
 }
 
 // steady looks until there is a word: one that was cut off for a while believes nothing and lets nothing be kept.
-func steady(t *testing.T, c cache.Remote, q cache.Question) (f cache.Found) {
+func steady(t *testing.T, c cache.Remote, q cache.Read) (f cache.Lookup) {
 	t.Helper()
 	eventually(t, patience, "a look says something", func() bool {
 		f = look(t, c, q)
@@ -49,7 +49,7 @@ func steady(t *testing.T, c cache.Remote, q cache.Question) (f cache.Found) {
 	return f
 }
 
-func fill(t *testing.T, c cache.Remote, q cache.Question, value string) {
+func fill(t *testing.T, c cache.Remote, q cache.Read, value string) {
 	t.Helper()
 	f := steady(t, c, q)
 	if f.Value != nil || f.Busy {
@@ -58,14 +58,14 @@ func fill(t *testing.T, c cache.Remote, q cache.Question, value string) {
 	must(t, c.Keep(t.Context(), q, f.Ticket, []byte(value), time.Minute))
 }
 
-func knows(t *testing.T, c cache.Remote, q cache.Question, want string) {
+func knows(t *testing.T, c cache.Remote, q cache.Read, want string) {
 	t.Helper()
 	if got := steady(t, c, q); string(got.Value) != want || got.Value == nil {
 		t.Errorf("got %q, want %q", got.Value, want)
 	}
 }
 
-func forgot(t *testing.T, c cache.Remote, q cache.Question, why string) {
+func forgot(t *testing.T, c cache.Remote, q cache.Read, why string) {
 	t.Helper()
 	f := look(t, c, q)
 	if f.Value != nil {
@@ -123,7 +123,7 @@ var cacheCases = []testCase{
 		forgot(t, r.a.Cache, q, "after the end of a write whose beginning was lost")
 	}},
 	{name: "a fill from before a write is never found", run: func(t *testing.T, r replicas) {
-		for _, q := range []cache.Question{ask("crm", "a"), ask("crm", "1", "one")} {
+		for _, q := range []cache.Read{ask("crm", "a"), ask("crm", "1", "one")} {
 			late := look(t, r.a.Cache, q)
 			change(t, r.b.Cache, write("w", "crm"))
 			must(t, r.a.Cache.Keep(t.Context(), q, late.Ticket, []byte("old"), time.Minute))
@@ -207,17 +207,17 @@ var cacheCases = []testCase{
 	}},
 	{name: "a write to one entity ends it and the lists, one that names nothing all of its server", run: func(t *testing.T, r replicas) {
 		one, two, both, list, mail := ask("crm", "1", "one"), ask("crm", "2", "two"), ask("crm", "12", "one", "two"), ask("crm", "list"), ask("mail", "1", "one")
-		for _, q := range []cache.Question{one, two, both, list, mail} {
+		for _, q := range []cache.Read{one, two, both, list, mail} {
 			fill(t, r.a.Cache, q, "v")
 		}
 		change(t, r.b.Cache, write("w", "crm", "one"))
-		for _, q := range []cache.Question{one, both, list} {
+		for _, q := range []cache.Read{one, both, list} {
 			forgot(t, r.a.Cache, q, "an entity was written to")
 			fill(t, r.a.Cache, q, "v")
 		}
 		knows(t, r.a.Cache, two, "v")
 		change(t, r.b.Cache, write("v", "crm"))
-		for _, q := range []cache.Question{one, two, list} {
+		for _, q := range []cache.Read{one, two, list} {
 			forgot(t, r.a.Cache, q, "anything may have been written to")
 		}
 		knows(t, r.a.Cache, mail, "v")

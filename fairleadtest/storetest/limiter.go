@@ -19,21 +19,21 @@ func waiter(id string, buckets ...ratelimit.Bucket) ratelimit.Waiter {
 	return ratelimit.Waiter{ID: id, Scope: "ann", Buckets: buckets, Longest: time.Hour, Most: 100}
 }
 
-func take(t *testing.T, l ratelimit.Shared, w ratelimit.Waiter) time.Duration {
+func take(t *testing.T, l ratelimit.Limiter, w ratelimit.Waiter) time.Duration {
 	t.Helper()
 	wait, err := l.Take(t.Context(), w)
 	must(t, err)
 	return wait
 }
 
-func took(t *testing.T, l ratelimit.Shared, w ratelimit.Waiter) {
+func took(t *testing.T, l ratelimit.Limiter, w ratelimit.Waiter) {
 	t.Helper()
 	if wait := take(t, l, w); wait != 0 {
 		t.Errorf("%s has to wait for %v, want none", w.ID, wait)
 	}
 }
 
-func waits(t *testing.T, l ratelimit.Shared, w ratelimit.Waiter, least, most time.Duration) {
+func waits(t *testing.T, l ratelimit.Limiter, w ratelimit.Waiter, least, most time.Duration) {
 	t.Helper()
 	if wait := take(t, l, w); wait < least || wait > most {
 		t.Errorf("%s has to wait for %v, want %v to %v", w.ID, wait, least, most)
@@ -72,7 +72,7 @@ var limiterCases = []testCase{
 	{name: "who came first goes first", run: func(t *testing.T, r replicas) {
 		undisturbed(t, 1300*time.Millisecond, func(try string) (wrong string) {
 			b := ratelimit.Bucket{Server: "crm " + try, PerSecond: 2, Burst: 1}
-			waits := func(l ratelimit.Shared, id string, least, most time.Duration) {
+			waits := func(l ratelimit.Limiter, id string, least, most time.Duration) {
 				if wait := take(t, l, waiter(id, b)); wrong == "" && (wait < least || wait > most) {
 					wrong = fmt.Sprintf("%s has to wait for %v, want %v to %v", id, wait, least, most)
 				}

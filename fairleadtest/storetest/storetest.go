@@ -1,4 +1,4 @@
-// Package storetest checks what replicas of a host share: a cache (cache.Remote), a limiter (ratelimit.Shared), a
+// Package storetest checks what replicas of a host share: a cache (cache.Remote), a limiter (ratelimit.Limiter), a
 // record of approvals (approvals.Store) and a board of questions (approvals.Board). Call [Run] in the test of another
 // engine.
 package storetest
@@ -20,7 +20,7 @@ import (
 // Stores are what one replica has of a shared engine. A nil one is not tested.
 type Stores struct {
 	Cache     cache.Remote
-	Limiter   ratelimit.Shared
+	Limiter   ratelimit.Limiter
 	Approvals approvals.Store
 	Board     approvals.Board
 }

@@ -33,8 +33,8 @@ type Board interface {
 	Answer(ctx context.Context, id string, answer []byte) error
 	// Open returns the questions that wait, oldest first.
 	Open(ctx context.Context) ([]Notice, error)
-	// TakeDown ends a question that has no answer yet.
-	TakeDown(ctx context.Context, id string) error
+	// Remove ends a question that has no answer yet.
+	Remove(ctx context.Context, id string) error
 }
 
 // A Notice is a question on a [Board].
@@ -174,8 +174,8 @@ func (b *MemoryBoard) Open(context.Context) ([]Notice, error) {
 	return open, nil
 }
 
-// TakeDown implements [Board].
-func (b *MemoryBoard) TakeDown(_ context.Context, id string) error {
+// Remove implements [Board].
+func (b *MemoryBoard) Remove(_ context.Context, id string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p := b.notices[id]; p != nil && !p.ended {

@@ -26,7 +26,7 @@ func TestBoardKeepsNoQuestionThatIsOver(t *testing.T) {
 		if err := b.Answer(t.Context(), "answered", []byte("yes")); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.TakeDown(t.Context(), "taken down"); err != nil {
+		if err := b.Remove(t.Context(), "taken down"); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.Held(); got != 1000 {

@@ -38,33 +38,33 @@ type Standing struct {
 	Reason string `json:"reason,omitempty"` // of the denial
 }
 
-// An End is for how long an approval may last that outlives a session.
-type End struct {
+// A Lifetime is for how long an approval may last that outlives a session.
+type Lifetime struct {
 	Name     string // such as "1 day", "1 week" or "30 days"; the dialogs and the policy file have it
-	Lifetime time.Duration
+	Duration time.Duration
 }
 
 // String returns the name, and when that is from now.
-func (e End) String() string {
-	return e.Name + ", until " + time.Now().Add(e.Lifetime).Format("2 January 2006")
+func (l Lifetime) String() string {
+	return l.Name + ", until " + time.Now().Add(l.Duration).Format("2 January 2006")
 }
 
-// Ends returns what a person may choose from, the longest, which is the host's limit, last.
-func Ends(longest time.Duration) []End {
+// Lifetimes returns what a person may choose from, the longest, which is the host's limit, last.
+func Lifetimes(longest time.Duration) []Lifetime {
 	const day = 24 * time.Hour
-	limit := End{longest.String(), longest}
+	limit := Lifetime{longest.String(), longest}
 	if longest%day == 0 {
 		limit.Name = fmt.Sprintf("%d days", longest/day)
 	}
-	var ends []End
-	for _, e := range []End{{"1 day", day}, {"1 week", 7 * day}, {"30 days", 30 * day}} {
-		if e.Lifetime == longest {
-			limit = e
-		} else if e.Lifetime < longest {
-			ends = append(ends, e)
+	var lifetimes []Lifetime
+	for _, l := range []Lifetime{{"1 day", day}, {"1 week", 7 * day}, {"30 days", 30 * day}} {
+		if l.Duration == longest {
+			limit = l
+		} else if l.Duration < longest {
+			lifetimes = append(lifetimes, l)
 		}
 	}
-	return append(ends, limit)
+	return append(lifetimes, limit)
 }
 
 // AnyArguments is the Standing.Arguments that covers all calls of the tool.

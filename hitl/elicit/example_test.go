@@ -55,8 +55,8 @@ func ExampleNew() {
 }
 
 // What a server asks for by itself is marked as its own, and never a secret.
-func ExampleScreen() {
-	handle := elicit.Screen(
+func ExampleGuardHandler() {
+	handle := elicit.GuardHandler(
 		func(*mcp.ClientSession) string { return "crm" },
 		func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			fmt.Println(req.Params.Message)

@@ -36,7 +36,7 @@ func question(request hitl.Request) (*mcp.ElicitParams, error) {
 		}
 		properties["remember"] = map[string]any{"type": "string", "title": "Remember an approval", "enum": names, "enumNames": texts}
 	}
-	if ends := request.Ends; len(ends) > 1 {
+	if ends := request.Lifetimes; len(ends) > 1 {
 		var names, texts []string
 		for _, e := range ends {
 			names, texts = append(names, e.Name), append(texts, e.String())
@@ -140,7 +140,7 @@ func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, request hitl.Reques
 			}
 			decision.Remember, decision.Offer = offered[i].Decision.Remember, offered[i].Decision.Offer
 		case name == "always":
-			if decision.Lifetime, ok = request.End(text); !ok {
+			if decision.Lifetime, ok = request.Lifetime(text); !ok {
 				return hitl.Decision{}, errForm
 			}
 		default:

@@ -137,7 +137,7 @@ func (in *Inbox) askBoard(ctx context.Context, q *question) (hitl.Decision, erro
 	if err != nil {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 		defer cancel()
-		_ = in.o.Board.TakeDown(within, id) // its time will be over, in any case
+		_ = in.o.Board.Remove(within, id) // its time will be over, in any case
 		var none error
 		if given, none = in.o.Board.Wait(within, id); none != nil { // somebody may have decided just before
 			return hitl.Decision{}, fmt.Errorf("inbox: no answer: %w", err)

@@ -37,7 +37,7 @@ func TestPersonDecidesForAnotherReplica(t *testing.T) {
 			served(t, inbox.Options{Board: board}, func(t *testing.T, in *inbox.Inbox, n *network) {
 				b, other := enters(t, n, in, "bob"), inbox.New(inbox.Options{Board: board})
 				r := asks(t, "one", `{"path":"a.txt"}`)
-				r.Offers, r.Ends, r.Why, r.Undo = offers, approvals.Ends(10*24*time.Hour), "it is old", "from the backup"
+				r.Offers, r.Lifetimes, r.Why, r.Undo = offers, approvals.Lifetimes(10*24*time.Hour), "it is old", "from the backup"
 				r.Drafts = []hitl.Draft{{ID: "d1", Shown: "the draft", Digest: "x"}}
 				a := ask(t.Context(), other, r)
 				b.get("/approvals/").want(t, http.StatusOK, "1 waiting", "files/delete", "it is old", "from the backup", "the draft")
@@ -231,7 +231,7 @@ func (brokenBoard) Post(context.Context, approvals.Notice) error     { return er
 func (brokenBoard) Open(context.Context) ([]approvals.Notice, error) { return nil, errBroken }
 func (brokenBoard) Wait(context.Context, string) ([]byte, error)     { return nil, errBroken }
 func (brokenBoard) Answer(context.Context, string, []byte) error     { return errBroken }
-func (brokenBoard) TakeDown(context.Context, string) error           { return errBroken }
+func (brokenBoard) Remove(context.Context, string) error             { return errBroken }
 
 // A board that does not work is a no, a page all the same, and a line in the log
 // for each change.

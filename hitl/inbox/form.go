@@ -76,7 +76,7 @@ func read(form url.Values, q *question) (answer, error) {
 			return bad("The page offered no such thing to remember.")
 		}
 		a.decision = offered[i].Decision
-		if a.decision.Lifetime, ok = q.request.End(form.Get("always")); !ok {
+		if a.decision.Lifetime, ok = q.request.Lifetime(form.Get("always")); !ok {
 			return bad("The page offered no such end.")
 		}
 		for i, m := range q.request.Free {

@@ -80,7 +80,7 @@ type (
 		Version           int
 		Remember          []hitl.Choice
 		Free              hitl.Pattern
-		Ends              []approvals.End
+		Ends              []approvals.Lifetime
 		Kept              *memory
 		Earlier           []past // decisions on the same tool, newest first
 		Editable          string
@@ -186,7 +186,7 @@ func (c *card) limit(mostRows, mostBytes int) {
 // whole draws a question with nothing left out.
 func (in *Inbox) whole(s *session, q *question) questionPage {
 	const all = 1 << 30
-	page := questionPage{card: in.card(s, q, all, all), ReasonMax: maxReason, Remember: q.request.Choices(), Free: q.request.Free, Ends: q.request.Ends}
+	page := questionPage{card: in.card(s, q, all, all), ReasonMax: maxReason, Remember: q.request.Choices(), Free: q.request.Free, Ends: q.request.Lifetimes}
 	page.Editable = editable(q.request.Arguments)
 	page.Editor = min(max(strings.Count(page.Editable, "\n")+2, 4), 30)
 	in.mu.Lock()

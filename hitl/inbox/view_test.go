@@ -118,7 +118,7 @@ func TestPageShowsTheWholeQuestion(t *testing.T) {
 		r := asks(t, "one", fmt.Sprintf(`{"path":"a.txt","mode":1,"body":%q}`, long))
 		r.Why, r.Undo = "to make room", "it is kept for a week"
 		r.Offers = []hitl.Offer{{Longest: hitl.Session}, {Tool: true, Longest: hitl.Always, Lifetime: 10 * 24 * time.Hour}}
-		r.Ends = approvals.Ends(10 * 24 * time.Hour)
+		r.Lifetimes = approvals.Lifetimes(10 * 24 * time.Hour)
 		r.Drafts = []hitl.Draft{{ID: "7", Shown: `{"to":"bob"}`}}
 		first := ask(t.Context(), in, r)
 		for _, path := range []string{"/approvals/", "/approvals/question/one"} {

@@ -129,7 +129,7 @@ func (t *terminal) edit(ctx context.Context, request *hitl.Request) (ok bool, er
 // end asks for how long an approval for always is. It returns 0 for the host's limit, and
 // reports whether the answer was one.
 func (t *terminal) end(ctx context.Context, request hitl.Request) (lifetime time.Duration, ok bool, err error) {
-	ends := request.Ends
+	ends := request.Lifetimes
 	if len(ends) < 2 {
 		return 0, true, nil
 	}
@@ -142,7 +142,7 @@ func (t *terminal) end(ctx context.Context, request hitl.Request) (lifetime time
 	if n, isNumber := strconv.Atoi(word); isNumber == nil && 1 <= n && n <= len(ends) {
 		word = ends[n-1].Name
 	}
-	if lifetime, ok = request.End(word); !ok {
+	if lifetime, ok = request.Lifetime(word); !ok {
 		fmt.Fprintf(t.out, "  \"%s\" is none of these; nothing was decided.\n", safetext.Cut(safetext.Line(text), 80))
 	}
 	return lifetime, ok, err

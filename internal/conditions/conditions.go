@@ -63,7 +63,7 @@ func New(next middleware.ToolCaller) middleware.ToolCaller { return &caller{next
 type caller struct{ next middleware.ToolCaller }
 
 func (c *caller) Describe() middleware.Description {
-	return middleware.Description{Kind: "preflight", Next: c.next, Will: Will}
+	return middleware.Description{Kind: "preflight", Next: c.next, Plan: Will}
 }
 
 // Will is what is done with the calls of a tool, "" for nothing.

@@ -140,7 +140,7 @@ func TestWrongAnswersFail(t *testing.T) {
 		return middleware.ToolCallerFunc(func(context.Context, middleware.Call) (result, error) { return &other, nil })
 	}
 	forgetful := func(s *server) middleware.ToolCaller { return s }
-	eager := func(s *server) middleware.ToolCaller { return cache.New(cache.Options{Shared: true})(s) }
+	eager := func(s *server) middleware.ToolCaller { return cache.New(cache.Options{ImmutableResults: true})(s) }
 	for name, run := range map[string]func(int) error{
 		"a call with a wrong answer": calling(writes)(wrong),
 		"a hit with a wrong answer":  asking(200, false)(wrong),

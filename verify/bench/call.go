@@ -24,11 +24,11 @@ var contests = []struct {
 	// Two records, each handed over by a goroutine that a blocked sink keeps.
 	{name: "call/audited", allocs: 7, ours: oursAudited, work: calling(writes), alone: true},
 	{name: "call/granted", allocs: 4, ours: oursAgreed, work: calling(wipes), alone: true},
-	{name: "hit/200B/repeat", naive: 20, allocs: 2, ours: ours(cache.Options{Shared: true}), work: asking(200, false)},
+	{name: "hit/200B/repeat", naive: 20, allocs: 2, ours: ours(cache.Options{ImmutableResults: true}), work: asking(200, false)},
 	{name: "hit/200B/fresh", naive: 9, allocs: 4, ours: ours(cache.Options{}), work: asking(200, true)},
-	{name: "hit/4KB/repeat", naive: 20, allocs: 2, ours: ours(cache.Options{Shared: true}), work: asking(4<<10, false)},
+	{name: "hit/4KB/repeat", naive: 20, allocs: 2, ours: ours(cache.Options{ImmutableResults: true}), work: asking(4<<10, false)},
 	{name: "hit/4KB/fresh", naive: 9, allocs: 4, ours: ours(cache.Options{}), work: asking(4<<10, true)},
-	{name: "hit/256KB/repeat", naive: 20, allocs: 2, ours: ours(cache.Options{Shared: true}), work: asking(256<<10, false)},
+	{name: "hit/256KB/repeat", naive: 20, allocs: 2, ours: ours(cache.Options{ImmutableResults: true}), work: asking(256<<10, false)},
 	{name: "hit/256KB/fresh", naive: 9, allocs: 4, ours: ours(cache.Options{}), work: asking(256<<10, true)},
 	{name: "miss/plain", naive: 6, allocs: 5, ours: ours(cache.Options{}), work: missing(context.Background())},
 	// A call with a context that ends runs on a goroutine of its own.

@@ -18,7 +18,7 @@ import (
 // Since other work may have the second core, the gain is compared with that of a hash, which shares nothing.
 func overCores(name string, workers int, least float64, arguments func(worker, n int) json.RawMessage) benchmark {
 	return benchmark{name, func(p pace) (row, error) {
-		caller := cache.New(cache.Options{Entries: 10_000, Shared: true})(middleware.ToolCallerFunc(
+		caller := cache.New(cache.Options{Entries: 10_000, ImmutableResults: true})(middleware.ToolCallerFunc(
 			func(context.Context, middleware.Call) (result, error) { return answer, nil }))
 		heap := make([]byte, 64<<20) // a host has one, too; with less the collector hardly ever rests
 		defer runtime.KeepAlive(heap)

@@ -110,21 +110,21 @@ func (e *engine) Advance(ctx context.Context, id string, change approvals.Change
 
 type lossyMemory struct{ *engine }
 
-func (m lossyMemory) Look(ctx context.Context, q cache.Question) (cache.Found, error) {
-	found, err := over(ctx, m.engine, func() (cache.Found, error) {
+func (m lossyMemory) Look(ctx context.Context, q cache.Read) (cache.Lookup, error) {
+	found, err := over(ctx, m.engine, func() (cache.Lookup, error) {
 		if !m.believed(time.Now()) {
-			return cache.Found{}, nil
+			return cache.Lookup{}, nil
 		}
 		return m.memory.Look(ctx, q)
 	})
 	if err != nil { // another caller takes over the lead that was lost
 		m.memory.Drop(ctx, q, found.Ticket)
-		return cache.Found{}, err
+		return cache.Lookup{}, err
 	}
 	return found, nil
 }
 
-func (m lossyMemory) Keep(ctx context.Context, q cache.Question, ticket string, value []byte, ttl time.Duration) error {
+func (m lossyMemory) Keep(ctx context.Context, q cache.Read, ticket string, value []byte, ttl time.Duration) error {
 	err := m.do(ctx, func() error { return m.memory.Keep(ctx, q, ticket, value, ttl) })
 	if err != nil {
 		m.memory.Drop(ctx, q, ticket)
@@ -132,7 +132,7 @@ func (m lossyMemory) Keep(ctx context.Context, q cache.Question, ticket string, 
 	return err
 }
 
-func (m lossyMemory) Drop(ctx context.Context, q cache.Question, ticket string) {
+func (m lossyMemory) Drop(ctx context.Context, q cache.Read, ticket string) {
 	m.memory.Drop(ctx, q, ticket)
 }
 

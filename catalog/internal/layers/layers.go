@@ -138,13 +138,13 @@ func (l *Layers) conflicts(effective annotation.Annotations) (found []finding.Fi
 	case declared.ReadOnly == annotation.Yes && by != "":
 		found = append(found, l.finding(finding.Overruled, "declares itself read-only; it is decided otherwise (%s)", by))
 	case declared.ReadOnly == annotation.Yes && inferred.ReadOnly == annotation.No:
-		kind, field := finding.DoubtedWrite, annotation.ReadOnlyHint
+		kind, field := finding.SuspectWrite, annotation.ReadOnlyHint
 		if inferred.Destructive == annotation.Yes {
-			kind, field = finding.Doubted, annotation.DestructiveHint
+			kind, field = finding.Suspect, annotation.DestructiveHint
 		}
 		found = append(found, l.finding(kind, "declares itself read-only, %s; its words say otherwise (%s)", believed, because(field)))
 	case declared.Safety() > max(effective.Safety(), annotation.Dangerous):
-		found = append(found, l.finding(finding.Unbelieved, "declares itself %s, %s; it is %s", declared.Safety(), believed, effective.Safety()))
+		found = append(found, l.finding(finding.Untrusted, "declares itself %s, %s; it is %s", declared.Safety(), believed, effective.Safety()))
 	}
 	if declared.Idempotent == annotation.Yes && inferred.RequiresConfirmation == annotation.Yes && declared.ReadOnly != annotation.Yes {
 		found = append(found, l.finding(finding.Repeatable, "declares itself idempotent, but what it does cannot be taken back (%s)", because(annotation.RequiresConfirmation)))

@@ -125,7 +125,7 @@ func reportOf(all *fleet) (*report.Report, error) {
 		return nil, atFault(err)
 	}
 	r := new(report.Report)
-	r.Add(all.tools, changes, standard(nobody).Describe().Will)
+	r.Add(all.tools, changes, standard(nobody).Describe().Plan)
 	for _, a := range all.asked {
 		s := report.Server{ID: a.ID, Target: a.String(), File: a.File, Line: a.Line}
 		if a.err != nil {

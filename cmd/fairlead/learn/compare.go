@@ -17,14 +17,14 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
-var fates = [...]string{proxy.Allowed: "allowed", proxy.Asked: "asked", proxy.Refused: "refused"}
+var dispositions = [...]string{proxy.Allowed: "allowed", proxy.Asked: "asked", proxy.Refused: "refused"}
 
 // byPolicy matches the stage of a refusal by a policy: a file with a line, or its readOnly.
 var byPolicy = regexp.MustCompile(`:\d+$|^read-only$`)
 
 // before returns what was done with a call when it was recorded, or would have been if it was only observed. It is
 // not known of a call that was refused, but not by a policy, or whose question was left open: another call has its end.
-func before(r audit.Record) (f proxy.Fate, known bool) {
+func before(r audit.Record) (f proxy.Disposition, known bool) {
 	if r.Outcome == audit.Denied {
 		return proxy.Asked, true
 	}
@@ -62,9 +62,9 @@ type Comparison struct {
 // A row is what is done with the calls of one tool, before and after.
 type row struct {
 	calls         int
-	before, after [len(fates)]int
-	changes       map[[2]proxy.Fate]int
-	examples      map[[2]proxy.Fate]string
+	before, after [len(dispositions)]int
+	changes       map[[2]proxy.Disposition]int
+	examples      map[[2]proxy.Disposition]string
 }
 
 // Compare runs the calls against a policy.
@@ -89,7 +89,7 @@ func (r *Record) Compare(ctx context.Context, p *policy.Policy) (*Comparison, er
 			c.blind++
 		}
 		if c.rows[name] == nil {
-			c.rows[name] = &row{changes: make(map[[2]proxy.Fate]int), examples: make(map[[2]proxy.Fate]string)}
+			c.rows[name] = &row{changes: make(map[[2]proxy.Disposition]int), examples: make(map[[2]proxy.Disposition]string)}
 		}
 		c.rows[name].count(call, was, is)
 		if was != proxy.Allowed && is == proxy.Allowed {
@@ -102,13 +102,13 @@ func (r *Record) Compare(ctx context.Context, p *policy.Policy) (*Comparison, er
 	return c, nil
 }
 
-func (w *row) count(call audit.Record, was, is proxy.Fate) {
+func (w *row) count(call audit.Record, was, is proxy.Disposition) {
 	w.calls++
 	w.before[was]++
 	w.after[is]++
 	if was != is {
-		w.changes[[2]proxy.Fate{was, is}]++
-		w.examples[[2]proxy.Fate{was, is}] = fmt.Sprintf("call %s of %s", cmp.Or(call.Call, fmt.Sprint(call.Run, "/", call.N)), call.Time.UTC().Format("2006-01-02T15:04:05Z"))
+		w.changes[[2]proxy.Disposition{was, is}]++
+		w.examples[[2]proxy.Disposition{was, is}] = fmt.Sprintf("call %s of %s", cmp.Or(call.Call, fmt.Sprint(call.Run, "/", call.N)), call.Time.UTC().Format("2006-01-02T15:04:05Z"))
 	}
 }
 
@@ -120,7 +120,7 @@ func (c *Comparison) Write(out io.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(c.rows)) {
 		row := c.rows[name]
 		fmt.Fprintf(w, "%s\t%d", safetext.Line(name), row.calls)
-		for _, f := range []proxy.Fate{proxy.Asked, proxy.Refused, proxy.Allowed} {
+		for _, f := range []proxy.Disposition{proxy.Asked, proxy.Refused, proxy.Allowed} {
 			if row.before[f] == row.after[f] {
 				fmt.Fprintf(w, "\t%d", row.before[f])
 			} else {
@@ -128,8 +128,8 @@ func (c *Comparison) Write(out io.Writer) error {
 			}
 		}
 		var changes []string
-		for _, change := range slices.SortedFunc(maps.Keys(row.changes), func(a, b [2]proxy.Fate) int { return slices.Compare(a[:], b[:]) }) {
-			changes = append(changes, fmt.Sprintf("%d %s → %s (%s)", row.changes[change], fates[change[0]], fates[change[1]], safetext.Line(row.examples[change])))
+		for _, change := range slices.SortedFunc(maps.Keys(row.changes), func(a, b [2]proxy.Disposition) int { return slices.Compare(a[:], b[:]) }) {
+			changes = append(changes, fmt.Sprintf("%d %s → %s (%s)", row.changes[change], dispositions[change[0]], dispositions[change[1]], safetext.Line(row.examples[change])))
 		}
 		fmt.Fprintf(w, "\t%s\n", strings.Join(changes, ", "))
 	}

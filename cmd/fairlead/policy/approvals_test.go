@@ -68,9 +68,9 @@ func TestApprovedInTheFile(t *testing.T) {
 // The file has the words of the dialogs for how long an approval may stand.
 func TestLimitOfAlways(t *testing.T) {
 	t.Parallel()
-	for _, e := range append(approvals.Ends(10*24*time.Hour), approvals.Ends(90*24*time.Hour)...) {
+	for _, e := range append(approvals.Lifetimes(10*24*time.Hour), approvals.Lifetimes(90*24*time.Hour)...) {
 		p, err := policy.Parse("f.json", []byte(`{"approvals": {"remember": "always", "always": "`+e.Name+`"}}`))
-		if err != nil || p.Approvals.AlwaysLifetime != e.Lifetime {
+		if err != nil || p.Approvals.AlwaysLifetime != e.Duration {
 			t.Errorf("%s: got %v, %v", e.Name, p, err)
 		}
 	}

@@ -62,12 +62,12 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	ask := now.Approvals
 	ask.Timeout = cmp.Or(ask.Timeout, answerTime)
 	ask.Logger = log
-	ask.Waiting = func(ctx context.Context, waited time.Duration) {
+	ask.OnWaiting = func(ctx context.Context, waited time.Duration) {
 		if w, ok := ctx.Value(waitingKey{}).(waiter); ok {
 			w.report(waited)
 		}
 	}
-	ask.Patience = func(ctx context.Context) (time.Duration, string) {
+	ask.WaitLimit = func(ctx context.Context) (time.Duration, string) {
 		where := p.o.Waits(ctx)
 		if w, _ := ctx.Value(waitingKey{}).(waiter); w.detaches || where == "" {
 			return 0, ""
@@ -107,7 +107,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		std.Audit = p.trail
 	}
 	made := &plan{proxy: p, policy: now, standard: std, mildest: judge.MildestOf}
-	made.will = std.Describe().Will
+	made.will = std.Describe().Plan
 	if p.o.Observe {
 		made.standard.Observe = made.would
 	}

@@ -24,23 +24,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Fate is what is done with a call.
-type Fate int
+// A Disposition is what is done with a call.
+type Disposition int
 
-// The fates, in the order of strictness.
+// The dispositions, in the order of strictness.
 const (
-	Allowed Fate = iota // it is made without a question
-	Asked               // a person is asked first
-	Refused             // it is neither made nor asked about
+	Allowed Disposition = iota // it is made without a question
+	Asked                      // a person is asked first
+	Refused                    // it is neither made nor asked about
 )
 
 // A Trial runs recorded calls through the chain of a policy. Nothing is sent, and no person is asked. Anything that
 // depends on other calls is left out: limits, budget, cache, retries and remembered approvals of a store. It is not safe
 // for concurrent use.
 type Trial struct {
-	policy *policy.Policy
-	sets   map[annotation.Safety]*set // a tool can have calls of several classes
-	fate   Fate                       // of the call under way
+	policy      *policy.Policy
+	sets        map[annotation.Safety]*set // a tool can have calls of several classes
+	disposition Disposition                // of the call under way
 }
 
 // NewTrial returns a trial of a policy with the tools of the calls, which are tools of their classes, unless the
@@ -70,7 +70,7 @@ func NewTrial(p *policy.Policy, calls []audit.Record) (*Trial, error) {
 		Servers: servers, Policy: func() *policy.Policy { return &still }, Trust: true,
 		Audit: audit.SinkFunc(func(context.Context, audit.Record) error { return nil }),
 		Confirm: hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
-			t.fate = Asked
+			t.disposition = Asked
 			return hitl.Decision{}, errors.New("proxy: the call was only tried")
 		}),
 	})
@@ -78,7 +78,7 @@ func NewTrial(p *policy.Policy, calls []audit.Record) (*Trial, error) {
 		return nil, err
 	}
 	made := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
-		t.fate = Allowed
+		t.disposition = Allowed
 		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
 	})
 	for class, of := range tools {
@@ -119,7 +119,7 @@ func recorded(name string, class annotation.Safety) *mcp.Tool {
 }
 
 // Try returns what is done with one of the calls, which has no arguments if they were not recorded.
-func (t *Trial) Try(ctx context.Context, r audit.Record) (Fate, error) {
+func (t *Trial) Try(ctx context.Context, r audit.Record) (Disposition, error) {
 	class := t.class(r)
 	tool, err := t.sets[class].catalog.Find(r.Server + "/" + r.Tool)
 	if err != nil {
@@ -131,12 +131,12 @@ func (t *Trial) Try(ctx context.Context, r audit.Record) (Fate, error) {
 		raised.Annotations = annotation.Raise(tool.Annotations, annotation.Annotations{RequiresConfirmation: annotation.Yes}.Attribute(annotation.Resolved, "the record"))
 		tool = &raised
 	}
-	t.fate = Refused
-	_, _ = t.sets[class].caller.CallTool(ctx, middleware.Call{Tool: tool, Arguments: Arguments(r)}) // it is in the fate
-	if t.fate == Allowed && t.held(r) {
+	t.disposition = Refused
+	_, _ = t.sets[class].caller.CallTool(ctx, middleware.Call{Tool: tool, Arguments: Arguments(r)}) // it is in t.disposition
+	if t.disposition == Allowed && t.held(r) {
 		return Asked, nil // which no rule answers, see policy.Confirmer
 	}
-	return t.fate, nil
+	return t.disposition, nil
 }
 
 // Arguments returns the arguments of a recorded call, nil if they were not recorded.

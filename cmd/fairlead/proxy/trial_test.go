@@ -22,7 +22,7 @@ import (
 var trialTools = []string{"get_thing", "create_thing", "delete_thing", "frobnicate", "manage_thing"}
 
 // played makes a call of each tool through a proxy with a policy, and returns what became of it, and the records.
-func played(t *testing.T, rules string) (fates map[string]proxy.Fate, calls []audit.Record) {
+func played(t *testing.T, rules string) (dispositions map[string]proxy.Disposition, calls []audit.Record) {
 	t.Helper()
 	var executed, asked atomic.Bool
 	s := mcptest.New()
@@ -52,16 +52,16 @@ func played(t *testing.T, rules string) (fates map[string]proxy.Fate, calls []au
 		}),
 	}
 	f := connect(t, mcptest.Legacy, o, nil)
-	fates = make(map[string]proxy.Fate)
+	dispositions = make(map[string]proxy.Disposition)
 	for _, name := range trialTools {
 		executed.Store(false)
 		asked.Store(false)
 		_, _ = f.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: name, Arguments: map[string]any{"method": "get", "path": "drafts/a"}})
 		switch {
 		case asked.Load():
-			fates[name] = proxy.Asked
+			dispositions[name] = proxy.Asked
 		case !executed.Load():
-			fates[name] = proxy.Refused
+			dispositions[name] = proxy.Refused
 		}
 	}
 	_ = f.Close()
@@ -83,7 +83,7 @@ func played(t *testing.T, rules string) (fates map[string]proxy.Fate, calls []au
 			ends = append(ends, r)
 		}
 	}
-	return fates, ends
+	return dispositions, ends
 }
 
 // What a trial reports of recorded calls is what the proxy does with the same calls under the policy.
@@ -121,20 +121,20 @@ func TestTrialAgreesWithTheProxy(t *testing.T) {
 	}
 }
 
-// tried returns the fates of calls by their tools.
-func tried(t *testing.T, rules string, calls ...audit.Record) map[string]proxy.Fate {
+// tried returns the dispositions of calls by their tools.
+func tried(t *testing.T, rules string, calls ...audit.Record) map[string]proxy.Disposition {
 	t.Helper()
 	trial, err := proxy.NewTrial(decided(t, rules)(), calls)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fates := make(map[string]proxy.Fate)
+	dispositions := make(map[string]proxy.Disposition)
 	for _, c := range calls {
-		if fates[c.Tool], err = trial.Try(t.Context(), c); err != nil {
+		if dispositions[c.Tool], err = trial.Try(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return fates
+	return dispositions
 }
 
 func TestTrialKeepsToTheRecord(t *testing.T) {
@@ -157,7 +157,7 @@ func TestTrialKeepsToTheRecord(t *testing.T) {
 	for _, c := range []struct {
 		name, rules string
 		call        audit.Record
-		want        proxy.Fate
+		want        proxy.Disposition
 	}{
 		{"a class that the name denies", `{}`, call("delete_thing", "safe"), proxy.Allowed},
 		{"a class that the name asks about", `{}`, call("send_message", "safe"), proxy.Allowed},

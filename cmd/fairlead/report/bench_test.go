@@ -48,7 +48,7 @@ func BenchmarkInspect(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				r := &report.Report{Servers: []report.Server{{ID: "many", Target: "many"}}}
-				r.Add(c, nil, std.Describe().Will)
+				r.Add(c, nil, std.Describe().Plan)
 				if err := write(r); err != nil {
 					b.Fatal(err)
 				}

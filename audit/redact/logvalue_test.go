@@ -25,7 +25,7 @@ func TestSaidHidesTheSecretsOfTheArguments(t *testing.T) {
 		{`{}`, "postgres://me:hunter22@db is away", "postgres://[redacted]db is away"},
 		{``, "lost", "lost"},
 	} {
-		said := redact.Said{Call: middleware.Call{Tool: tool, Arguments: json.RawMessage(tt.arguments)}, Value: errors.New(tt.said)}
+		said := redact.Value{Call: middleware.Call{Tool: tool, Arguments: json.RawMessage(tt.arguments)}, Value: errors.New(tt.said)}
 		var log bytes.Buffer
 		slog.New(slog.NewJSONHandler(&log, nil)).Info("x", slog.Any("err", said))
 		if got := said.String(); got != tt.want {
@@ -35,7 +35,7 @@ func TestSaidHidesTheSecretsOfTheArguments(t *testing.T) {
 			t.Errorf("%s: the log is %s", tt.arguments, &log)
 		}
 	}
-	if got := (redact.Said{}).String(); got != "<nil>" {
+	if got := (redact.Value{}).String(); got != "<nil>" {
 		t.Errorf("got %q", got)
 	}
 }

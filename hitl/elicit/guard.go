@@ -19,7 +19,7 @@ import (
 // A Handler shows a person what a server asks for; it is what mcp.ClientOptions.ElicitationHandler takes.
 type Handler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 
-// Screen wraps the handler of the host's own client, for what servers ask of its user by
+// GuardHandler wraps the handler of the host's own client, for what servers ask of its user by
 // elicitation. It names the server in the message, and refuses
 //
 //   - a form that by its message, its own words or those of one of its fields asks for a
@@ -28,10 +28,10 @@ type Handler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitRes
 //     that is not in ASCII: what another alphabet can imitate is shown as punycode.
 //
 // It fetches nothing. The texts in a form's schema are the server's: escape them. The host names the server
-// of each session; one without a name is refused. Screen panics where one of its arguments is nil.
-func Screen(server func(*mcp.ClientSession) string, show Handler) Handler {
+// of each session; one without a name is refused. GuardHandler panics where one of its arguments is nil.
+func GuardHandler(server func(*mcp.ClientSession) string, show Handler) Handler {
 	if server == nil || show == nil {
-		panic("elicit: Screen needs a func that names the servers and a handler")
+		panic("elicit: GuardHandler needs a func that names the servers and a handler")
 	}
 	return func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		if req == nil || req.Params == nil {

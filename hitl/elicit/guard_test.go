@@ -48,7 +48,7 @@ func asking(version string, what mcp.InputRequest, got *atomic.Int64) *mcp.Serve
 func screened(u *user) *mcp.Client {
 	return mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
 		Capabilities:       &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}},
-		ElicitationHandler: elicit.Screen(func(*mcp.ClientSession) string { return "crm" }, u.handle),
+		ElicitationHandler: elicit.GuardHandler(func(*mcp.ClientSession) string { return "crm" }, u.handle),
 	})
 }
 
@@ -137,7 +137,7 @@ func TestNoSecretIsAskedForBesidesWhatIsLookedAt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := says("accept", map[string]any{})
-			handle := elicit.Screen(func(*mcp.ClientSession) string { return "crm" }, u.handle)
+			handle := elicit.GuardHandler(func(*mcp.ClientSession) string { return "crm" }, u.handle)
 			if _, err := handle(t.Context(), &mcp.ElicitRequest{Params: what}); err == nil || len(u.asked()) > 0 {
 				t.Errorf("got %v, and %d were shown", err, len(u.asked()))
 			}
@@ -149,7 +149,7 @@ func TestNoSecretIsAskedForBesidesWhatIsLookedAt(t *testing.T) {
 func TestServerWithoutANameIsNotShown(t *testing.T) {
 	t.Parallel()
 	u := says("accept", map[string]any{})
-	handle := elicit.Screen(func(*mcp.ClientSession) string { return "" }, u.handle)
+	handle := elicit.GuardHandler(func(*mcp.ClientSession) string { return "" }, u.handle)
 	if _, err := handle(t.Context(), &mcp.ElicitRequest{Params: &mcp.ElicitParams{Message: "Which one?"}}); err == nil || len(u.asked()) > 0 {
 		t.Errorf("got %v, and %d were shown", err, len(u.asked()))
 	}
@@ -178,7 +178,7 @@ func TestB319SamplingIsOff(t *testing.T) {
 		for name, client := range map[string]*mcp.Client{
 			"mount.Options":         mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, mount.Options(catalog.New(catalog.Options{}), nil)),
 			"mount.ResolverOptions": mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, mount.ResolverOptions(nil)),
-			"elicit.Screen":         screened(says("accept", map[string]any{})),
+			"elicit.GuardHandler":   screened(says("accept", map[string]any{})),
 		} {
 			t.Run(version+", "+name, func(t *testing.T) {
 				t.Parallel()
@@ -217,5 +217,5 @@ func TestScreenNeedsBoth(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	elicit.Screen(nil, says("accept", nil).handle)
+	elicit.GuardHandler(nil, says("accept", nil).handle)
 }

@@ -24,17 +24,17 @@ func (r *Redactor) Arguments(call middleware.Call) json.RawMessage {
 	return r.JSON(call.Arguments, schema)
 }
 
-// Said is the text of an error or of a panic without secrets, those of the call included. It is computed when a
+// A Value is the text of an error or of a panic without secrets, those of the call included. It is computed when a
 // log line is written.
-type Said struct {
+type Value struct {
 	Call  middleware.Call
 	Value any
 }
 
-func (s Said) String() string { return Of(s.Call).Text(fmt.Sprint(s.Value)) }
+func (s Value) String() string { return Of(s.Call).Text(fmt.Sprint(s.Value)) }
 
 // LogValue returns the text for a log.
-func (s Said) LogValue() slog.Value { return slog.StringValue(s.String()) }
+func (s Value) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // Error returns an error with the text of err without recognizable secrets, such as a key in an address.
 func Error(err error) error { return &redacted{err} }
