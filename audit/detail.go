@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -38,6 +39,41 @@ func (p *passage) values(r *Record, call *middleware.Call, tool *middleware.Tool
 		its.Arguments = said.Asked
 	}
 	r.Arguments, r.ArgumentsDigest = p.redact.Arguments(its), p.trail.digest(its.Arguments)
+}
+
+// maxClient is how many bytes of the client's identifiers are recorded.
+const maxClient = 4 << 10
+
+// identify adds how the client identifies the call, once for each call.
+func (p *passage) identify(r *Record, call *middleware.Call) {
+	ids := callstate.ClientIDs(call)
+	if p.named || ids == nil {
+		return
+	}
+	p.named = true
+	named, err := jsontree.Decode(ids)
+	if err != nil || len(ids) > maxClient {
+		named = fmt.Sprintf("[%d bytes left out]", len(ids))
+	}
+	r.Client, _ = json.Marshal(p.clean(named)) //nolint:errchkjson // texts and numbers
+}
+
+// clean returns identifiers without texts that have the form of a secret. Their names are no sign of one: elsewhere a
+// "sessionID" is a secret, and here it is by what the logs of client and server are compared.
+func (p *passage) clean(v any) any {
+	switch v := v.(type) {
+	case string:
+		return p.redact.Text(v)
+	case []any:
+		for i := range v {
+			v[i] = p.clean(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = p.clean(v[name])
+		}
+	}
+	return v
 }
 
 // decide records what the stages decided. It comes after values, whose secrets their reasons may repeat.

@@ -31,6 +31,7 @@ type passage struct {
 	level  level
 	intent bool // one is written
 	shown  bool // the arguments are in a record
+	named  bool // the client's identifiers are
 	over   bool
 	last   *writing // the intent, if one was begun
 	first  writing  // parts of it, to save allocations
@@ -123,6 +124,7 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 		reasons(&r, tool) // which an intent has already
 	}
 	p.values(&r, call, tool, &said)
+	p.identify(&r, call)
 	p.decide(&r, &said)
 	if p.level == full {
 		p.ending(&r, tool, res, err)
@@ -184,6 +186,7 @@ func (p *passage) intend(ctx context.Context, call *middleware.Call) (level, err
 		reasons(&r, call.Tool)
 	}
 	p.values(&r, call, call.Tool, &said)
+	p.identify(&r, call)
 	if p.level == full {
 		p.decide(&r, &said)
 	}
@@ -201,7 +204,7 @@ func (p *passage) intend(ctx context.Context, call *middleware.Call) (level, err
 	if err == nil {
 		p.intent = true
 	} else {
-		p.shown = false
+		p.shown, p.named = false, false
 	}
 	return p.level, err
 }

@@ -66,6 +66,10 @@ type Record struct {
 	// package flow traced them: without their texts.
 	Sources []Source `json:"sources,omitempty"`
 
+	// Client is what the client calls this call, its turn and its conversation in _meta, a JSON object: in the first
+	// record of the call that is written.
+	Client json.RawMessage `json:"client,omitempty"`
+
 	// Definition is the digest of the tool's definition and Evidence why it has its
 	// class: of Dangerous and Unknown tools, and in full, in the first record of a call.
 	Definition string   `json:"definition,omitempty"`

@@ -214,7 +214,7 @@ func TestNewRefusesNegativeNumbers(t *testing.T) {
 // A member of _meta may change a result, so that a call with one is not cached.
 func TestMetaIsNotCached(t *testing.T) {
 	t.Parallel()
-	for meta, hits := range map[string]bool{"tenant": false, "progressToken": true, "traceparent": true} {
+	for meta, hits := range map[string]bool{"tenant": false, "progressToken": true, "traceparent": true, "claudecode/toolUseId": true, "vscode.requestId": true} {
 		e := new(executor)
 		c := cache.New(cache.Options{})(e)
 		for _, value := range []string{"a", "b"} {

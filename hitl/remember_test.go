@@ -470,7 +470,7 @@ func TestRememberedApprovalCoversNoMetaOrInput(t *testing.T) {
 	e, p := new(executor), remembering(hitl.Always)
 	c := hitl.New(p, hitl.Options{Remember: hitl.Always})(guarded(e))
 	transport := deletes(t)
-	transport.Meta = mcp.Meta{"progressToken": 7}
+	transport.Meta = mcp.Meta{"progressToken": 7, "threadId": "t-1", "x-codex-turn-metadata": map[string]any{"turn_id": "u-1"}}
 	for i, step := range []struct {
 		call  middleware.Call
 		asked int64

@@ -22,8 +22,12 @@ type Request struct {
 	Arguments json.RawMessage  // the exact bytes that will be sent after an approval
 	// Extra is what the call sends beside its arguments, nil for nothing: a JSON object with
 	// what it has of _meta, inputResponses and requestState. Progress tokens, trace context
-	// and what else belongs to the transport are left out. An approval covers the rest.
+	// and what else belongs to the transport are left out, and so are the ClientIDs. An
+	// approval covers the rest.
 	Extra json.RawMessage
+	// ClientIDs is what else is sent in _meta: how the client calls this call, its turn and its conversation, a JSON
+	// object; nil for nothing. It is no part of what is approved, and there to be looked up.
+	ClientIDs json.RawMessage `json:",omitempty"`
 	// Sources are where the arguments came from, nil unless the chain has package flow. After an edit there are
 	// none. A call with a source that has a Rule has no Offers, and no remembered approval covers it.
 	Sources  []Source
@@ -54,9 +58,9 @@ type Request struct {
 }
 
 // Digest returns a digest of what a person is shown and approves: all of the request but
-// its deadline and its Input.
+// its deadline, its Input and its ClientIDs.
 func (r Request) Digest() string {
-	r.Deadline, r.Input = time.Time{}, nil
+	r.Deadline, r.Input, r.ClientIDs = time.Time{}, nil, nil
 	form, err := json.Marshal(struct { //nolint:musttag // only its digest is used
 		Request
 

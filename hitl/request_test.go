@@ -74,6 +74,7 @@ func TestPersonSeesMetaAndInput(t *testing.T) {
 	}{
 		"neither":        {deletes(t), ""},
 		"both":           {withExtra(t), want},
+		"an identifier":  {middleware.Call{Tool: deletes(t).Tool, Meta: mcp.Meta{"vscode.requestId": "r-1"}}, ""},
 		"the transports": {middleware.Call{Tool: deletes(t).Tool, Meta: mcp.Meta{"progressToken": 7, mcp.MetaKeyProtocolVersion: "2026-07-28"}}, ""},
 	} {
 		var asked hitl.Request
@@ -94,6 +95,39 @@ func TestPersonSeesMetaAndInput(t *testing.T) {
 		if shown := strings.Contains(out.String(), `"dry_run": "<no>"`) && strings.Contains(out.String(), "opaque"); shown != (tt.want != "") {
 			t.Errorf("%s: it shows\n%s", name, out)
 		}
+	}
+}
+
+// How the client identifies a call is there for those who look for it, and not part of what they approve.
+func TestIdentifiersOfTheClientAreShownOnRequest(t *testing.T) {
+	t.Parallel()
+	call := deletes(t)
+	call.Meta = mcp.Meta{"claudecode/toolUseId": "toolu_01A", "progressToken": 7}
+	var asked hitl.Request
+	e, out := new(executor), new(screen)
+	terminal := terminal.New(strings.NewReader("d\ny\n"), out)
+	c := hitl.New(hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+		asked = r
+		return terminal.Confirm(ctx, r)
+	}), hitl.Options{})(guarded(e))
+	if _, err := c.CallTool(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	e.want(t, 1)
+	if got := e.calls[0].Meta["claudecode/toolUseId"]; got != "toolu_01A" {
+		t.Errorf("sent on: %v", got)
+	}
+	if got := string(asked.ClientIDs); got != `{"claudecode/toolUseId":"toolu_01A"}` {
+		t.Errorf("got %s", got)
+	}
+	before, details, _ := strings.Cut(out.String(), "identifies it by")
+	if strings.Contains(before, "toolu_01A") || !strings.Contains(details, "toolu_01A") {
+		t.Errorf("it shows\n%s", out)
+	}
+	other := asked
+	other.ClientIDs = nil
+	if asked.Digest() != other.Digest() {
+		t.Error("the digest of what is approved covers the identifiers")
 	}
 }
 

@@ -72,7 +72,7 @@ func TestRepeatTakesTheDecisionOnce(t *testing.T) {
 			synctest.Wait()
 			e.want(t, 0) // a decision executes nothing
 			again := deletes(t)
-			again.ID, again.Meta = "another", mcp.Meta{"progressToken": 7}
+			again.ID, again.Meta = "another", mcp.Meta{"progressToken": 7, "claudecode/toolUseId": "toolu_2"}
 			_, err := c.CallTool(t.Context(), again)
 			e.want(t, tt.runs)
 			if denied := new(hitl.DeniedError); tt.runs == 0 && (!errors.As(err, &denied) || denied.Reason != "archive it") || tt.runs == 1 && err != nil {

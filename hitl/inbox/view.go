@@ -60,6 +60,7 @@ type (
 		Left                    time.Duration // 0 where there is no limit
 		Rows                    []row
 		Extra, Drafts           []row
+		ClientIDs               []row // of what the client calls it, folded
 		Own                     bool
 		Whole                   bool   // nothing is left out, so it may be approved here
 		Together                string // the query of the page that shows those of this tool, if there are more
@@ -149,7 +150,7 @@ func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
 		ID: r.ID, Digest: q.digest, Tool: safetext.Line(r.Tool.String()), Class: r.Tool.Safety().String(),
 		Reasons: r.Reasons(), Does: safetext.Text(r.Tool.Definition.Description),
 		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Caution: r.Caution(), Suggestion: r.Suggestion, Scope: safetext.Line(r.Scope), CallID: safetext.Line(r.CallID),
-		Rows: rows(r.Arguments), Extra: rows(r.Extra), Own: !in.mayApprove(s, q), Whole: true, Brief: brief(r.Arguments),
+		Rows: rows(r.Arguments), Extra: rows(r.Extra), ClientIDs: rows(r.ClientIDs), Own: !in.mayApprove(s, q), Whole: true, Brief: brief(r.Arguments),
 	}
 	if !r.Deadline.IsZero() {
 		c.Left = max(time.Until(r.Deadline), time.Millisecond)
@@ -170,6 +171,9 @@ func (c *card) limit(mostRows, mostBytes int) {
 		if len(*text) > mostBytes {
 			*text, c.Whole = safetext.Cut(*text, mostBytes), false
 		}
+	}
+	if c.ClientIDs = c.ClientIDs[:min(len(c.ClientIDs), mostRows)]; mostRows == maxRows {
+		c.ClientIDs = nil // the page of the question has them
 	}
 	for _, list := range []*[]row{&c.Rows, &c.Extra, &c.Drafts} {
 		if len(*list) > mostRows {

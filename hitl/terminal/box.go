@@ -81,6 +81,10 @@ func (t *terminal) show(request hitl.Request, most int) (whole bool) {
 		b.row("also sent", "with the arguments:")
 		b.rows(safetext.JSONRows(request.Extra), "what else is sent")
 	}
+	if request.ClientIDs != nil && most == allArguments {
+		b.row("client", "identifies it by:")
+		b.rows(safetext.JSONRows(request.ClientIDs), "the client's identifiers")
+	}
 	for _, d := range request.Drafts {
 		b.row("draft", safetext.Line(d.ID))
 		b.rows(safetext.Rows(d.Shown), "this draft")

@@ -62,7 +62,7 @@ func BindCall(ctx context.Context, call *middleware.Call) Binding {
 
 // Extra returns what the call sends beside its arguments as one JSON object in canonical
 // form, with the members _meta, inputResponses and requestState: nil for nothing. Members
-// of _meta that are the transport's are left out.
+// of _meta that are the transport's, or identify the call to its client, are left out.
 func Extra(call *middleware.Call) (json.RawMessage, error) {
 	var extra struct {
 		Meta      map[string]any       `json:"_meta,omitempty"`
@@ -71,7 +71,7 @@ func Extra(call *middleware.Call) (json.RawMessage, error) {
 	}
 	if HasMeta(call.Meta) {
 		extra.Meta = maps.Clone(call.Meta)
-		maps.DeleteFunc(extra.Meta, func(name string, _ any) bool { return transport(name) })
+		maps.DeleteFunc(extra.Meta, notOfTheCall)
 	}
 	if call.Input != nil {
 		extra.Responses, extra.State = call.Input.Responses, call.Input.State
@@ -99,10 +99,15 @@ func transport(name string) bool {
 	return false
 }
 
-// HasMeta reports whether there are members of _meta that are not the transport's.
+// notOfTheCall reports whether a member of _meta is no part of what is called: the transport's, or an identifier of
+// the client's.
+func notOfTheCall(name string, value any) bool { return transport(name) || clientID(name, value) }
+
+// HasMeta reports whether there are members of _meta that a server may act on: neither the transport's nor identifiers
+// of the client's.
 func HasMeta(meta mcp.Meta) bool {
-	for name := range meta {
-		if !transport(name) {
+	for name, value := range meta {
+		if !notOfTheCall(name, value) {
 			return true
 		}
 	}

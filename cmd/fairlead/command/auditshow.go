@@ -125,6 +125,7 @@ func (f recordFilter) print(out io.Writer, path string, r audit.Report, asJSON b
 		var begun audit.Record
 		if record.Kind == audit.End && intent != nil && json.Unmarshal(intent, &begun) == nil {
 			record.Arguments = slices.Concat(record.Arguments, begun.Arguments) // one of them is empty
+			record.Client = slices.Concat(record.Client, begun.Client)
 		}
 		if asJSON {
 			fmt.Fprintf(w, "%s\n", bytes.TrimSpace(text))
@@ -199,7 +200,7 @@ func recordLine(r audit.Record) string {
 		waited = lasted(r.Waited)
 	}
 	for _, part := range []struct{ name, value string }{
-		{"call", r.Call}, {"scope", r.Scope}, {"from", r.From}, {"by", by}, {"via", r.Via}, {"waited", waited}, {"approval", r.Approval}, {"arguments", string(r.Arguments)}, {"error", r.Error},
+		{"call", r.Call}, {"scope", r.Scope}, {"from", r.From}, {"by", by}, {"via", r.Via}, {"waited", waited}, {"approval", r.Approval}, {"arguments", string(r.Arguments)}, {"client", string(r.Client)}, {"error", r.Error},
 	} {
 		if part.value != "" {
 			fmt.Fprintf(&b, " %s=%s", part.name, safetext.Cut(safetext.Line(part.value), 200))
