@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
-	"github.com/fairlead-go/fairlead/mcptest"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
