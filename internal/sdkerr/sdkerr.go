@@ -34,6 +34,7 @@ type Error struct {
 	refused   bool
 	permanent bool
 	after     time.Duration
+	turned    refusal // by HTTP
 }
 
 func (e *Error) Error() string {
@@ -44,7 +45,11 @@ func (e *Error) Error() string {
 	case e.refused:
 		state = "refused before execution: "
 	}
-	return fmt.Sprintf("mcp: calling %s/%s: %s%v", e.Server, e.Tool, state, e.Err)
+	text := fmt.Sprintf("mcp: calling %s/%s: %s%v", e.Server, e.Tool, state, e.Err)
+	if e.turned.reason != "" && !strings.Contains(text, e.turned.reason) {
+		text += fmt.Sprintf(" (the server gave the reason %q)", e.turned.reason)
+	}
+	return text
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -61,8 +66,11 @@ func (e *Error) Permanent() bool { return e.permanent }
 // RetryAfter is how long the server asked to be left alone, 0 where it did not.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
-// ForModel returns a text about arguments that the server refused, without the server's own words.
+// ForModel returns a text about a call that the server refused, without the server's own words.
 func (e *Error) ForModel() string {
+	if e.refused && e.turned.status != 0 {
+		return e.turned.forModel()
+	}
 	if reply, ok := errors.AsType[*jsonrpc.Error](e.Err); ok && reply.Code == jsonrpc.CodeInvalidParams {
 		return "The server refused the arguments and did nothing. Compare them with what the tool takes, and call it again with others."
 	}
@@ -88,9 +96,9 @@ func Sort(ctx context.Context, w *Wire, server, tool string, err error) error {
 		w = new(Wire)
 	}
 	e := &Error{Server: server, Tool: tool, Err: err}
-	var saw httpAnswer // by RoundTripper, zero without one
+	saw := new(httpAnswer) // by RoundTripper, zero without one
 	if a := w.answer.Load(); a != nil {
-		saw = *a
+		saw = a
 	}
 	status := saw.status
 	var reply *jsonrpc.Error
@@ -98,9 +106,13 @@ func Sort(ctx context.Context, w *Wire, server, tool string, err error) error {
 	case w.sent.Load() == 0 && (w.tried.Load() && neverConnected(err) || ClosedBefore("tools/call", err) || unwritable(err)):
 		e.notSent = true
 	case errors.As(err, &reply) && reply.Code != codeTransport:
-		e.answered(reply)
+		if e.answered(reply); !e.permanent && !e.refused {
+			e.turnedAway(w, saw.refusal())
+		}
 	case status == http.StatusTooManyRequests || status == 0 && tooManyRequests(err, reply):
 		e.refused = w.once()
+	default:
+		e.turnedAway(w, saw.refusal())
 	}
 	// A 503 is not a refusal, since the server may have begun; its Retry-After counts all the same.
 	if saw.after > 0 && e.after == 0 && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) {

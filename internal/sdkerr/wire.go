@@ -24,8 +24,11 @@ type Wire struct {
 
 // An httpAnswer is what HTTP itself replied to a request.
 type httpAnswer struct {
-	status int
-	after  time.Duration
+	status  int
+	after   time.Duration
+	session bool // the request named one
+
+	read *excerpt // of the body of a refusal; nil for another answer
 }
 
 type key struct{}
@@ -71,7 +74,12 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	res, err := t.base.RoundTrip(once(req))
 	if on && err == nil && res != nil {
-		w.answer.Store(&httpAnswer{res.StatusCode, retryAfterHeader(res.Header, time.Now())})
+		a := &httpAnswer{status: res.StatusCode, after: retryAfterHeader(res.Header, time.Now()), session: req.Header.Get("Mcp-Session-Id") != ""}
+		if res.StatusCode >= http.StatusBadRequest && res.Body != nil {
+			a.read = &excerpt{ReadCloser: res.Body}
+			res.Body = a.read
+		}
+		w.answer.Store(a)
 	}
 	return res, err
 }
@@ -88,11 +96,13 @@ func (w watched) post(req *http.Request) *http.Request {
 	return req.WithContext(context.WithValue(req.Context(), key{}, watched{w.Wire, new(atomic.Int32)}))
 }
 
-// errReplay ends a POST that net/http was about to send again because it carried an idempotency key.
-var errReplay = errors.New("the connection broke, and net/http was kept from sending the POST once more, as it does where a request has an " +
-	"Idempotency-Key header; whether the server got the first one is not known")
+// errReplay ends a POST that net/http was about to send again.
+var errReplay = errors.New("the connection broke or the server reset it, and net/http was kept from sending the POST once more, as it does for " +
+	"HTTP/2 and for a request with an Idempotency-Key header; whether the server executed the first one is not known")
 
-// once returns a copy that net/http does not replay for an Idempotency-Key, unless it was certainly not processed.
+// once returns a copy that net/http sends once. By itself it repeats a POST that has an Idempotency-Key, and over HTTP/2
+// any that the server resets with REFUSED_STREAM or leaves out of a GOAWAY, though nothing proves that it was not
+// executed. Names of fields begin with a colon over HTTP/2 alone. A request goes to a second connection only if no byte of it went to the first.
 func once(req *http.Request) *http.Request {
 	if req.GetBody == nil {
 		return req
@@ -100,6 +110,9 @@ func once(req *http.Request) *http.Request {
 	var promised atomic.Bool
 	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 		WroteHeaderField: func(key string, _ []string) {
+			if strings.HasPrefix(key, ":") {
+				promised.Store(true)
+			}
 			switch http.CanonicalHeaderKey(key) {
 			case "Idempotency-Key", "X-Idempotency-Key":
 				promised.Store(true)

@@ -66,7 +66,9 @@ func TestStatusAndRetryAfterAreRead(t *testing.T) {
 		{"503, 7 seconds", 503, []string{"Retry-After", "7"}, later(7 * time.Second)},
 		{"500, 7 seconds", 500, []string{"Retry-After", "7"}, unknown},
 		{"502, 7 seconds", 502, []string{"Retry-After", "7"}, unknown},
-		{"404, 7 seconds", 404, []string{"Retry-After", "7"}, unknown},
+		{"408", 408, nil, unknown},
+		{"409", 409, nil, unknown},
+		{"302", 302, nil, unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			eachVersion(t, func(t *testing.T, version string) {

@@ -154,7 +154,7 @@ func (i *introduction) meta(version string) mcp.Meta {
 
 // elicit puts a form to the client's user while the call waits.
 func (s *session) elicit(ctx context.Context, form *mcp.ElicitParams, about string) (*mcp.ElicitResult, error) {
-	m := &message{ID: s.proxy.newID(), Method: "elicitation/create", Params: encoded(form)}
+	m := &message{ID: newID(), Method: "elicitation/create", Params: encoded(form)}
 	ask := func() error {
 		s.out(m, about)
 		return nil

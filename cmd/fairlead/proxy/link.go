@@ -19,4 +19,7 @@ type sink struct {
 	failed func(id string, err error)
 	// ended is called once, when the server has ended the link.
 	ended func(err error)
+	// expired is called once instead, when the server no longer has the session: the link takes no more messages, and
+	// the answers to earlier ones still come.
+	expired func(err error)
 }

@@ -13,9 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
@@ -42,8 +40,6 @@ type Proxy struct {
 	trail   *audit.Trail  // nil without a record
 	tracker *flow.Tracker // of what each client's session got from where
 	store   *cache.Store  // of what the servers have answered, whichever client asked
-	random  string
-	last    atomic.Int64
 
 	mu      sync.Mutex
 	current *plan
@@ -73,7 +69,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	ballast()
 	p := &Proxy{
-		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), random: rand.Text()[:8], late: lateAfter,
+		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), late: lateAfter,
 		explain: output.New(output.Options{Logger: o.Logger}), store: cache.NewStore(cache.StoreOptions{Entries: 8000}),
 		tracker: flow.NewTracker(flow.Limits{}),
 	}
@@ -114,11 +110,13 @@ func (p *Proxy) plan() *plan {
 	return p.current
 }
 
-// newID returns an ID for a request of ours, which no client or server can guess.
-func (p *Proxy) newID() json.RawMessage {
+// idPrefix is how the IDs of our requests begin.
+const idPrefix = "fairlead-"
+
+// newID returns an ID for a request of ours, which no client or server can guess, not from earlier ones either.
+func newID() json.RawMessage {
 	id := make(json.RawMessage, 0, 48)
-	id = append(append(append(id, `"fairlead-`...), p.random...), '-')
-	return append(strconv.AppendInt(id, p.last.Add(1), 10), '"')
+	return append(append(append(id, `"`+idPrefix...), rand.Text()...), '"')
 }
 
 // ServeLines serves one client, one message a line, until its input ends or ctx is done. Then no call is

@@ -23,19 +23,20 @@ func Relay(ctx context.Context, s Server, in io.Reader, out, stderr io.Writer, l
 		received(m.encode())
 		_ = w.send(context.WithoutCancel(ctx), m) // a client that has gone gets no answer
 	}
+	gone := func(err error) {
+		stop(fmt.Errorf("the server %q ended before its client did: %w%s", s.Name, err, s.Stderr.LastWords()))
+	}
 	l, err := s.open(log, sink{
 		message: func(m *message, _ string) { back(m) },
 		failed:  func(id string, err error) { back((&message{ID: []byte(id)}).failTo(wireError(err))) },
-		ended: func(err error) {
-			stop(fmt.Errorf("the server %q ended before its client did: %w%s", s.Name, err, s.Stderr.LastWords()))
-		},
+		ended:   gone, expired: gone,
 	})
 	if err != nil {
 		return &UnreachableError{Server: s.Name, Err: err}
 	}
-	gone := make(chan struct{})
+	over := make(chan struct{})
 	go func() {
-		defer close(gone)
+		defer close(over)
 		_ = eachMessage(in, func(m *message) {
 			sent(m.encode())
 			if err := l.send(ctx, m); err != nil && m.isRequest() {
@@ -44,7 +45,7 @@ func Relay(ctx context.Context, s Server, in io.Reader, out, stderr io.Writer, l
 		}, func([]byte) { log.WarnContext(ctx, "the client wrote something that is no message; it was left out") })
 	}()
 	select {
-	case <-gone:
+	case <-over:
 	case <-ctx.Done():
 		if err = context.Cause(ctx); errors.Is(err, context.Canceled) {
 			err = nil

@@ -8,12 +8,12 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"mime"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/fairlead-go/fairlead/audit/redact"
@@ -103,9 +103,10 @@ func (r *remote) send(ctx context.Context, m *message) error {
 	if err != nil {
 		return err
 	}
-	_ = res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("HTTP %s", res.Status)
+		body, _ := io.ReadAll(io.LimitReader(res.Body, maxReason)) // without it there is no reason
+		return r.turnedAway(res, body, false)
 	}
 	if m.Method == "notifications/initialized" {
 		go r.listen() // until close
@@ -158,17 +159,14 @@ func (r *remote) answer(ctx context.Context, m *message, res *http.Response) err
 		return fmt.Errorf("the answer has more than %d bytes", maxLine)
 	}
 	all, err := parseAll(body)
-	switch {
-	case err == nil && r.take(m, all):
-		return nil
-	case res.StatusCode == http.StatusNotFound && r.session.value() != "":
-		if r.end() {
-			r.stop()
-			go r.to.ended(errors.New("the server has ended the session (HTTP 404)"))
+	if res.StatusCode >= http.StatusBadRequest {
+		answered := slices.ContainsFunc(all, func(got *message) bool { return got.answers(m) })
+		if why := r.turnedAway(res, body, answered); why.ended || !answered {
+			return why
 		}
-		return errors.New("HTTP 404: the server has ended the session")
-	case res.StatusCode >= http.StatusBadRequest:
-		return fmt.Errorf("HTTP %s", res.Status)
+	}
+	if err == nil && r.take(m, all) {
+		return nil
 	}
 	return fmt.Errorf("the server answered with something else than MCP: %s", safetext.Line(safetext.Cut(string(body), 200)))
 }
@@ -176,7 +174,7 @@ func (r *remote) answer(ctx context.Context, m *message, res *http.Response) err
 // take passes on messages that came for a request, and reports whether its answer was among them.
 func (r *remote) take(m *message, all []*message) (answered bool) {
 	for _, got := range all {
-		if got.Method == "" && got.id() == m.id() {
+		if got.answers(m) {
 			answered = true
 			if m.Method == "initialize" && got.Error == nil {
 				r.version.Store(textOf(got.Result, "protocolVersion")) // the client reports one that is none
@@ -232,6 +230,22 @@ func (r *remote) end() (first bool) {
 	defer r.mu.Unlock()
 	first, r.ended = !r.ended, true
 	return first
+}
+
+// turnedAway returns the error of a request that was answered by a status of HTTP. If the server does not know the
+// session any more, nothing is sent in it from then on. What was sent in it before gets its own answer.
+func (r *remote) turnedAway(res *http.Response, body []byte, answered bool) *httpError {
+	why := &httpError{status: res.Status, reason: reasonIn(body)}
+	why.ended = r.session.value() != "" && (res.StatusCode == http.StatusNotFound ||
+		res.StatusCode == http.StatusBadRequest && !answered && aboutSession(why.reason))
+	if why.ended && r.end() {
+		go func() {
+			r.work.Wait()
+			r.stop()
+		}()
+		r.to.expired(why)
+	}
+	return why
 }
 
 // close ends the session by a DELETE.

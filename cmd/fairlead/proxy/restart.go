@@ -40,6 +40,30 @@ func (s *server) lost(generation int, err error) {
 	}
 }
 
+// expired opens the next session with a server that no longer has this one. What was sent in it before gets its own
+// answer, which may be that it was turned away too.
+func (s *server) expired(generation int, err error) {
+	s.mu.Lock()
+	if s.closed || generation != s.generation || s.link == nil {
+		s.mu.Unlock()
+		return
+	}
+	old := s.link
+	s.link = nil
+	restart := s.away == nil
+	if restart {
+		s.away = make(chan struct{})
+	}
+	s.mu.Unlock()
+	context.AfterFunc(s.session.ctx, old.close)
+	go func() {
+		s.session.takeBack(s)
+		if restart {
+			s.restart(err)
+		}
+	}()
+}
+
 // restart brings the server back: at once, and then after growing waits until it has shaken hands.
 func (s *server) restart(why error) {
 	if s.session.hopeless() {
@@ -56,7 +80,11 @@ func (s *server) restart(why error) {
 	}
 	s.mu.Unlock()
 	for ; s.session.ctx.Err() == nil; delay = s.wait.NextBackOff() {
-		s.log.Warn("proxy: the server went away; it is started again",
+		happened := "proxy: the server went away; it is started again"
+		if sessionOver(why) {
+			happened = "proxy: the server no longer has the session; another one is opened"
+		}
+		s.log.Warn(happened,
 			slog.String("why", why.Error()+s.Stderr.LastWords()), slog.Duration("in", max(delay, 0)))
 		select {
 		case <-time.After(delay):

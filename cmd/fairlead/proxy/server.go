@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"go.opentelemetry.io/otel/attribute"
@@ -66,7 +67,11 @@ func (s *server) dial() (link, error) {
 	}
 	s.generation++
 	generation := s.generation
-	link, err := s.open(s.session.proxy.log, sink{message: s.receive, failed: s.failed, ended: func(err error) { s.lost(generation, err) }})
+	link, err := s.open(s.session.proxy.log, sink{
+		message: s.receive, failed: s.failed,
+		ended:   func(err error) { s.lost(generation, err) },
+		expired: func(err error) { s.expired(generation, err) },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -95,11 +100,30 @@ func (s *server) ready(ctx context.Context) (link, error) {
 
 // ask makes the client's request as one of ours once there is a server, and waits for its result.
 func (s *server) ask(ctx context.Context, m *message) (json.RawMessage, error) {
-	answer, err := s.exchange(ctx, nil, m.Method, m.Params, m.id())
+	answer, err := s.exchangeAgain(ctx, m.Method, m.Params, m.id())
 	if err != nil {
 		return nil, err
 	}
 	return answer.Result, nil
+}
+
+// exchangeAgain is exchange for what is no call. It makes a request once more, in the next session, that the server has
+// turned away because the session was over.
+func (s *server) exchangeAgain(ctx context.Context, method string, params json.RawMessage, about string) (*message, error) {
+	answer, err := s.exchange(ctx, nil, method, params, about)
+	if sessionOver(err) && ctx.Err() == nil {
+		return s.exchange(ctx, nil, method, params, about)
+	}
+	return answer, err
+}
+
+// sessionOver reports whether a request was not executed since its session was over.
+func sessionOver(err error) bool {
+	if errors.Is(err, errStopped) {
+		return middleware.NotSent(err)
+	}
+	status, ok := errors.AsType[*httpError](err)
+	return ok && status.ended
 }
 
 // exchange makes a request of ours on a link, or once there is one if it is nil, and returns the answer. What waits
@@ -111,7 +135,7 @@ func (s *server) exchange(ctx context.Context, l link, method string, params jso
 			return nil, err
 		}
 	}
-	m := &message{ID: s.session.proxy.newID(), Method: method, Params: params}
+	m := &message{ID: newID(), Method: method, Params: params}
 	if method == methodCallTool {
 		s.describe(trace.SpanFromContext(ctx), l, m)
 	}
@@ -162,18 +186,44 @@ func (s *server) relay(ctx context.Context, m *message) {
 		s.requests.store(m.id(), &request{message: m, server: s, about: m.id()})
 	}
 	if err := l.send(ctx, m); err != nil && m.isRequest() {
-		s.requests.take(m.id()).end(nil, err)
+		s.unanswered(s.requests.take(m.id()), err)
 	}
+}
+
+// unanswered ends a request that gets no answer on its link. One that was passed on, and that the server has turned away
+// because the session was over, is made again in the next session.
+func (s *server) unanswered(r *request, err error) {
+	if r != nil && r.answer == nil && sessionOver(err) && s.session.ctx.Err() == nil {
+		s.session.begin(r.message, answerBy(s.ask))
+		return
+	}
+	r.end(nil, err)
 }
 
 // receive takes a message of the server.
 func (s *server) receive(m *message, about string) {
 	if m.Method != "" {
 		s.session.fromServer(s, m, about)
-	} else if r := s.requests.take(m.id()); r != nil {
+		return
+	}
+	r := s.requests.take(m.id())
+	if other := otherForm(m.id()); r == nil && other != "" {
+		if r = s.requests.take(other); r != nil {
+			s.log.Warn("proxy: the server has answered a request under its id in another form; the answer was taken, but a stricter client would wait for ever",
+				slog.String("method", r.Method), slog.String("asked", other), slog.String("answered", m.id()))
+			own := *m
+			own.ID = r.ID
+			m = &own
+		}
+	}
+	switch {
+	case r != nil:
 		r.end(m, nil)
-	} else {
+	case strings.HasPrefix(m.id(), `"`+idPrefix): // of one that was cancelled
 		s.log.Debug("proxy: an answer that nobody waits for was left out")
+	default:
+		s.log.Warn("proxy: the server has answered a request that it was not sent; the answer was left out",
+			slog.String("id", safetext.Line(safetext.Cut(m.id(), 100))))
 	}
 }
 
@@ -184,7 +234,7 @@ func (s *server) failed(id string, err error) {
 		r.end(nil, err)
 		return
 	}
-	r.end(nil, fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))
+	s.unanswered(r, fmt.Errorf("proxy: the server %q gave no answer: %w", s.Name, err))
 	if _, dialed := errors.AsType[*net.OpError](err); dialed && !s.session.greeted.Load() {
 		s.session.stop(&UnreachableError{Server: s.Name, Err: err})
 	}

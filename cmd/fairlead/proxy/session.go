@@ -271,7 +271,7 @@ func (s *session) fromServer(from *server, m *message, about string) {
 		about = r.about
 	}
 	if m.isRequest() {
-		id := s.proxy.newID()
+		id := newID()
 		s.requests.store(string(id), &request{message: m, server: from})
 		s.out(&message{ID: id, Method: m.Method, Params: m.Params}, about)
 		return

@@ -148,7 +148,7 @@ func (s *session) definition(now *set, tool *middleware.Tool, written json.RawMe
 
 // ListTools lists a page of the server's tools, for the catalog, and keeps them as they were written.
 func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
-	answer, err := s.exchange(ctx, nil, methodListTools, s.session.withMeta(p), underWayIn(ctx).about)
+	answer, err := s.exchangeAgain(ctx, methodListTools, s.session.withMeta(p), underWayIn(ctx).about)
 	if err != nil {
 		return nil, err
 	}

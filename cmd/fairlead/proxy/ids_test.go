@@ -1,0 +1,85 @@
+package proxy_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+)
+
+// Some servers answer the ID 1 as "1". The answer is taken, and the log reports it.
+func TestAnswerUnderTheOtherFormOfItsID(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		asked, answered string
+		taken           bool
+	}{
+		"a number as a text":            {`7`, `"7"`, true},
+		"a text as a number":            {`"7"`, `7`, true},
+		"a text as a number in between": {`"7"`, `7.0`, false},
+		"another number":                {`7`, `8`, false},
+		"a long number":                 {`9007199254740993`, `"9007199254740993"`, true},
+		"a rounded number":              {`9007199254740993`, `9007199254740992`, false},
+	} {
+		for _, way := range []string{"stdio", "HTTP"} {
+			t.Run(name+" over "+way, func(t *testing.T) {
+				t.Parallel()
+				log := newLines(t)
+				o := proxy.Options{Logger: slog.New(slog.NewTextHandler(log, nil))}
+				reads := func(w io.Writer, id string) {
+					_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"method":"resources/read"}}`+"\n", id)
+				}
+				var client *lineClient
+				if way == "HTTP" {
+					u := newUpstream(t, http.StatusNotFound)
+					u.hooked(func(w http.ResponseWriter, m upMessage) bool {
+						if m.Method != "resources/read" {
+							return false
+						}
+						w.Header().Set("Content-Type", "application/json")
+						reads(w, c.answered)
+						return true
+					})
+					client = u.client(t, o)
+				} else {
+					o.Servers = []proxy.Server{{Name: "stringly", Open: func() (io.ReadWriteCloser, error) {
+						here, there := net.Pipe()
+						go func() {
+							for in := bufio.NewScanner(there); in.Scan(); {
+								var m upMessage
+								switch _ = json.Unmarshal(in.Bytes(), &m); m.Method {
+								case "initialize":
+									_, _ = fmt.Fprintf(there, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`+"\n", m.ID)
+								case "resources/read":
+									reads(there, c.answered)
+								}
+							}
+						}()
+						return here, nil
+					}}}
+					p, err := proxy.New(o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					client = new(plain).client(t, p)
+				}
+				client.send(`{"jsonrpc":"2.0","id":` + c.asked + `,"method":"resources/read","params":{"uri":"x://y"}}`)
+				if c.taken {
+					if got := <-client.answer(c.asked); !strings.Contains(got, "resources/read") {
+						t.Errorf("got %s", got)
+					}
+				}
+				until(t, "the report", func() bool {
+					return strings.Contains(log.String(), map[bool]string{true: "in another form", false: "not sent"}[c.taken])
+				})
+			})
+		}
+	}
+}
