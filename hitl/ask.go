@@ -10,11 +10,14 @@ package hitl
 //	                     meanwhile (left, left.go), or else asks
 //	question  ask.go     opens the question in the store, and asks again if an edit made the call stricter
 //	put       ask.go     hands it to the confirmer (confirm.go), and waits
-//	settle    settle.go  makes the answer an approval or an error, and records it
+//	settle    settle.go  makes an event of the answer
 //	run       run.go     makes the call with the approval, which is good for one execution
 //
 // With Options.WaitLimit a call may end before its question does. Then park (waiting.go) holds the question until an
 // identical call takes it up, an answer comes that no call waits for (leave, left.go), or its time is over (expire).
+//
+// On this way things happen to the question: it is asked, answered, left, taken. Each is an event for the table of
+// package lifecycle (does, life.go), which has what is stored then, and what the log and the model read.
 
 import (
 	"bytes"
@@ -28,11 +31,11 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
-	"github.com/fairlead-go/fairlead/hitl/internal/entries"
 	"github.com/fairlead-go/fairlead/hitl/internal/habits"
 	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/lifecycle"
 	"github.com/fairlead-go/fairlead/internal/turn"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -114,8 +117,8 @@ func (a *asker) onceApproved(ctx context.Context, call middleware.Call) (*mcp.Ca
 		return nil, err
 	}
 	state.Write(func(r *callstate.Record) {
-		r.Tool, r.Approval = yes.call.Tool, callstate.Approval{ID: yes.id, By: yes.by, Standing: yes.standing != ""}
-		if yes.standing != "" {
+		r.Tool, r.Approval = yes.call.Tool, callstate.Approval{ID: yes.life.Asked.ID, By: yes.by, Standing: yes.standing()}
+		if yes.standing() {
 			r.By, r.Via = yes.by, "remembered approval"
 		}
 		if yes.edited {
@@ -157,7 +160,7 @@ func (a *asker) agree(ctx context.Context, call middleware.Call, began time.Time
 		return nil, &DeniedError{Tool: call.Tool, Err: err}
 	}
 	if id, input, ok := answered(call.Input); ok {
-		return a.resume(ctx, query{id: id, call: call, drafts: named, input: input, since: began})
+		return a.resume(ctx, id, query{call: call, drafts: named, input: input, since: began})
 	}
 	if yes, found, err := a.stands(ctx, call); found {
 		return yes, err
@@ -206,16 +209,12 @@ func (a *asker) lead(ctx context.Context, question *waiting.Joined, q query) (*a
 	if yes, found, err := a.stands(ctx, q.call); found {
 		return yes, err // given since the last look
 	}
-	if held, ok := a.held.Take(waiting.KeyOf(ctx, &q.call)); ok {
-		if held.once == entries.Once(ctx, &q.call) {
-			defer held.place.Leave()
-			held.call, held.place, held.since = q.call, q.place, q.since
-			q = held
-		} else {
-			a.expire(context.WithoutCancel(ctx), held)
-		}
+	if held, ok := a.takeUp(ctx, &q.call); ok {
+		defer held.place.Leave()
+		held.call, held.place, held.since = q.call, q.place, q.since
+		q = held
 	}
-	yes, found, err := a.left(ctx, q.call)
+	yes, found, err := a.left(ctx, q)
 	if !found {
 		yes, err = a.question(ctx, q)
 	}
@@ -223,6 +222,27 @@ func (a *asker) lead(ctx context.Context, question *waiting.Joined, q query) (*a
 		question.No = err
 	}
 	return yes, err
+}
+
+// takeUp returns the question that an identical call has left open, if a person is asked for the same reasons.
+func (a *asker) takeUp(ctx context.Context, call *middleware.Call) (held query, ok bool) {
+	key := waiting.KeyOf(ctx, call)
+	if held, ok = a.held.Peek(key); !ok {
+		return held, false
+	}
+	on := lifecycle.Return
+	if held.once != once(ctx, call) {
+		on = lifecycle.Supersede
+	}
+	if _, err := a.does(ctx, held, lifecycle.Caller, on, lifecycle.Reply{}); err != nil {
+		return held, false // it has ended meanwhile
+	}
+	a.held.Take(key)
+	if on == lifecycle.Supersede {
+		held.end()
+		return held, false
+	}
+	return held, true
 }
 
 // question puts q before a person, and again if an edit made the call stricter. The store
@@ -239,48 +259,49 @@ func (a *asker) question(ctx context.Context, q query) (*agreed, error) {
 		if stricter == nil {
 			return yes, err
 		}
-		q.call, q.edited, q.input, q.asked, q.patience, q.deadline = *stricter, true, nil, nil, 0, time.Time{}
+		q.call, q.edited, q.input, q.life, q.patience, q.deadline = *stricter, true, nil, nil, 0, time.Time{}
 	}
 }
 
-// open gives a question its time limit and its ID, and records it in the store. One that was held, and the second
-// leg of one, are open already.
+// open gives a question its time limit and its ID, and records it in the store. One that was taken up is open already.
 func (a *asker) open(ctx context.Context, q *query) error {
-	if q.asked != nil {
-		return nil // it was held
+	if q.life != nil && q.life.asked != nil {
+		return nil
 	}
 	q.began = time.Now()
 	if q.deadline.IsZero() {
 		q.deadline = q.began.Add(a.Timeout)
 	}
-	q.extra, _ = callstate.Extra(&q.call) // CallTool has checked it
-	if q.input != nil {
-		return nil
+	if q.life != nil {
+		return nil // by its first leg
 	}
-	q.id = rand.Text()
-	if err := a.Store.Add(context.WithoutCancel(ctx), entries.Question(q.id, &q.call, q.extra, q.drafts, q.deadline)); err != nil {
-		return a.storeFailed(ctx, &q.call, err)
+	q.life = a.begins(ctx, rand.Text(), q)
+	asked, err := a.does(ctx, *q, lifecycle.Caller, lifecycle.Ask, lifecycle.Reply{})
+	if err == nil && asked.Err == nil {
+		asked, err = a.does(ctx, *q, lifecycle.Caller, lifecycle.Show, lifecycle.Reply{})
 	}
-	return nil
+	return a.reads(*q, asked, err, nil)
 }
 
 // put asks a question that the store has, and records the outcome: an approval, a
 // stricter call to ask about, or an error. A call whose patience is over ends first.
 func (a *asker) put(ctx context.Context, q query) (yes *agreed, stricter *middleware.Call, err error) {
-	if q.asked == nil {
-		q.once = entries.Once(ctx, &q.call)
-		q.asked = a.confirm(ctx, q)
+	if q.life.asked == nil {
+		q.life.asked = a.confirm(ctx, q)
 	}
 	stop := a.reporting(ctx, q.since)
-	got, late, err := q.asked.Await(ctx, q.patience)
+	got, late, err := q.life.asked.Await(ctx, q.patience)
 	stop() // what is still to come is not the person's
 	if errors.Is(err, waiting.ErrImpatient) {
-		a.park(context.WithoutCancel(ctx), waiting.KeyOf(ctx, &q.call), q)
-		q.asked.Park()
-		return nil, nil, &WaitingError{Tool: q.call.Tool, Where: q.where, Until: q.deadline}
+		left, err := a.does(ctx, q, lifecycle.Caller, lifecycle.Leave, lifecycle.Reply{})
+		if err == nil {
+			a.park(context.WithoutCancel(ctx), waiting.KeyOf(ctx, &q.call), q)
+			q.life.asked.Park()
+		}
+		return nil, nil, a.reads(q, left, err, nil)
 	}
-	defer q.asked.Settled()
-	q.asked.Cancel()
+	defer q.life.asked.Settled()
+	q.life.asked.Cancel()
 	answered := got
 	if err != nil {
 		answered = answer{err: err}
@@ -294,20 +315,20 @@ func (a *asker) put(ctx context.Context, q query) (yes *agreed, stricter *middle
 
 // A query is one question about a call, from when it is opened until its outcome is recorded.
 type query struct {
-	id       string
+	life     *life
 	call     middleware.Call
 	extra    json.RawMessage // that is shown
 	drafts   []drafts.Draft
 	edited   bool              // an earlier answer made the call what it is
+	editing  bool              // this answer has edited arguments
 	input    *middleware.Input // of the second leg
 	place    *waiting.Place
 	since    time.Time // when the call began to wait
 	began    time.Time
 	deadline time.Time
-	patience time.Duration          // of the call; 0 until the deadline
-	where    string                 // the question is found when that is over
-	asked    *waiting.Asked[answer] // nil before the confirmer is asked
-	once     string                 // of the call, and of why it is asked about
+	patience time.Duration // of the call; 0 until the deadline
+	where    string        // the question is found when that is over
+	once     string        // of the call, and of why it is asked about
 }
 
 // An answer is what the confirmer returned, and what it was offered to remember.

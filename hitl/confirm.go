@@ -38,7 +38,7 @@ func (a *asker) confirm(ctx context.Context, q query) *waiting.Asked[answer] {
 
 func (a *asker) request(ctx context.Context, q query) Request {
 	r := Request{
-		ID: q.id, Tool: q.call.Tool, Arguments: bytes.Clone(q.call.Arguments), CallID: q.call.ID, Scope: q.call.Scope, Input: q.input,
+		ID: q.life.Asked.ID, Tool: q.call.Tool, Arguments: bytes.Clone(q.call.Arguments), CallID: q.call.ID, Scope: q.call.Scope, Input: q.input,
 		Extra: bytes.Clone(q.extra), ClientIDs: callstate.ClientIDs(&q.call),
 	}
 	for _, d := range q.drafts {

@@ -7,22 +7,33 @@ package hitl
 import (
 	"context"
 	"strings"
+	"time"
 
+	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/lifecycle"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
 // resume puts the answers of a second leg before the confirmer. The outcome counts only
 // if the store has the question open, so that an answer is good once, at any replica.
-func (a *asker) resume(ctx context.Context, q query) (*agreed, error) {
+func (a *asker) resume(ctx context.Context, id string, q query) (*agreed, error) {
 	q.call.Input = nil
-	if parked, ok := a.held.Take(q.id); ok {
-		q.place, q.call.Input, q.deadline = parked.place, parked.call.Input, parked.deadline
+	q.deadline = time.Now().Add(a.Timeout)
+	if parked, ok := a.held.Take(id); ok {
+		q.place, q.call.Input, q.deadline, q.life = parked.place, parked.call.Input, parked.deadline, parked.life
+		q.extra, _ = callstate.Extra(&q.call)
+		q.life.asked = nil
 	} else if place, err := a.people.Enter(q.call.Scope); err != nil {
 		return nil, &DeniedError{Tool: q.call.Tool, Err: err}
 	} else {
-		q.place = place
+		q.place, q.life = place, a.begins(ctx, id, &q)
+		q.life.Question = lifecycle.Open(q.life.Asked, q.life.Once)
 	}
 	defer q.place.Leave()
+	returned, err := a.does(ctx, q, lifecycle.Caller, lifecycle.Return, lifecycle.Reply{})
+	if err = a.reads(q, returned, err, nil); err != nil {
+		return nil, err
+	}
 	return a.question(ctx, q)
 }
 

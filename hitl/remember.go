@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/hitl/internal/entries"
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/lifecycle"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -31,19 +31,20 @@ func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, 
 	if !found {
 		return nil, false, nil
 	}
-	yes = &agreed{call: call, shown: call.Tool.Safety(), id: rand.Text(), by: s.By, standing: s.ID, until: began.Add(a.Lifetime)}
-	if s.Until.Before(yes.until) {
-		yes.until = s.Until
+	until := began.Add(a.Lifetime)
+	if s.Until.Before(until) {
+		until = s.Until
 	}
-	approved := entries.Question(yes.id, &call, nil, nil, yes.until)
-	approved.State, approved.Standing, approved.By = approvals.Approved, s.ID, s.By
-	if err := a.Store.Add(context.WithoutCancel(ctx), approved); errors.Is(err, approvals.ErrNoEffect) {
+	q := query{call: call, began: began, life: &life{Question: lifecycle.Question{Asked: entry(rand.Text(), &call, until)}}}
+	q.life.Asked.Standing, q.life.Asked.By = s.ID, s.By
+	answered, err := a.does(ctx, q, lifecycle.Caller, lifecycle.Answer, lifecycle.Reply{By: s.By})
+	if errors.Is(answered.Err, approvals.ErrNoEffect) {
 		return nil, false, nil // taken back since it was found
-	} else if err != nil {
-		return nil, true, a.storeFailed(ctx, &call, err)
 	}
-	a.decided(ctx, &call, outcome{what: "remembered", by: s.By, took: time.Since(began)})
-	return yes, true, nil
+	if err := a.reads(q, answered, err, nil); err != nil {
+		return nil, true, err
+	}
+	return &agreed{query: q, call: call, shown: call.Tool.Safety(), by: s.By, until: until}, true, nil
 }
 
 // Remember is for how long an approval is remembered. The zero value is for one call.
@@ -110,30 +111,27 @@ func (a *asker) offer(ctx context.Context, call middleware.Call, r *Request) {
 	}
 }
 
-// remember records an approval that is to stand. What was not offered is not
-// remembered, and the approval is for this call alone. An error is the store's.
-func (a *asker) remember(ctx context.Context, approved middleware.Call, got answer) error {
+// rule returns an approval that is to be remembered, nil for none. What was not offered is not
+// remembered, and the approval is for this call alone.
+func (a *asker) rule(ctx context.Context, approved middleware.Call, got answer) *approvals.Standing {
 	d := got.decision
 	if d.Remember == Once || len(got.offers) == 0 {
 		return nil
 	}
-	kept := entries.Standing(&approved, d.By, time.Now().Add(min(cmp.Or(d.Lifetime, a.AlwaysLifetime), a.AlwaysLifetime)))
+	kept := approvals.Standing{
+		ID: rand.Text(), Scope: approved.Scope, Server: approved.Tool.Server, Tool: approved.Tool.Name(), By: d.By,
+		Definition: approved.Tool.Digest.String(), Class: approved.Tool.Safety().String(), Since: time.Now(),
+		Until: time.Now().Add(min(cmp.Or(d.Lifetime, a.AlwaysLifetime), a.AlwaysLifetime)),
+	}
 	if d.Remember == Session {
 		kept.Session, kept.Until = a.session, time.Now().Add(a.SessionLifetime)
 	}
-	err := got.fill(&kept, approved)
-	if err == nil && !kept.Covers(approved) {
-		err = errNotOffered
-	}
-	if errors.Is(err, errNotOffered) {
+	if err := got.fill(&kept, approved); err != nil || !kept.Covers(approved) {
 		a.Logger.LogAttrs(ctx, slog.LevelWarn, "hitl: what was to be remembered was not offered, so nothing is",
 			slog.String("tool", approved.Tool.String()))
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	return a.Store.Remember(context.WithoutCancel(ctx), kept)
+	return &kept
 }
 
 var errNotOffered = errors.New("it was not offered")

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/hitl/internal/entries"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -71,7 +70,7 @@ func (r Request) Digest() string {
 	if err != nil {
 		panic(err) // a pattern that Pattern.Covers accepted is valid JSON, and the rest is text
 	}
-	return entries.Hash(form)
+	return hash(form)
 }
 
 // Reasons returns what the call's class rests on, one reason a line, as the tool's [middleware.Tool.Explain]

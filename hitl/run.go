@@ -2,36 +2,34 @@ package hitl
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/hitl/internal/drafts"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/conditions"
 	"github.com/fairlead-go/fairlead/internal/languages"
+	"github.com/fairlead-go/fairlead/internal/lifecycle"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // agreed is an approval: of one call, for one execution.
 type agreed struct {
-	call     middleware.Call
-	shown    annotation.Safety // the class that the person saw; an edit may have lowered it
-	id       string            // of the approval
-	by       string
-	standing string // the remembered approval that answered, "" for a person
-	until    time.Time
-	drafts   []drafts.Draft // shown with it
-	edited   bool           // by a person
+	query
 
-	mu    sync.Mutex // for a middleware that leaves a goroutine behind
-	spent bool       // recorded as consumed
+	call   middleware.Call   // as edited
+	shown  annotation.Safety // the class that the person saw; an edit may have lowered it
+	by     string
+	until  time.Time
+	edited bool // by a person
+
+	mu sync.Mutex // for a middleware that leaves a goroutine behind
 }
+
+// standing reports whether a remembered approval answered.
+func (yes *agreed) standing() bool { return yes.life.Asked.Standing != "" }
 
 // run makes the call with one grant, which is recorded as consumed before the call is handed over.
 func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, error) {
@@ -59,7 +57,7 @@ func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, erro
 	}
 	res, err := a.pass(ctx, &yes.call)
 	if middleware.NotSent(err) || middleware.Refused(err) {
-		a.drafts.Return(&yes.call, yes.drafts, yes.id)
+		a.drafts.Return(&yes.call, yes.drafts, yes.life.Asked.ID)
 	}
 	return res, err
 }
@@ -69,48 +67,30 @@ func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, erro
 func (a *asker) begin(ctx context.Context, yes *agreed) error {
 	yes.mu.Lock()
 	defer yes.mu.Unlock()
-	if err := a.drafts.Take(&yes.call, yes.drafts, yes.id); err != nil {
+	if err := a.drafts.Take(&yes.call, yes.drafts, yes.life.Asked.ID); err != nil {
 		return err
 	}
-	if yes.spent {
-		return a.remains(ctx, yes)
+	on := lifecycle.Use
+	if yes.life.State() == lifecycle.Taken {
+		on = lifecycle.Repeat
 	}
-	err := a.advance(ctx, yes.id, yes.change(approvals.Spent))
-	if yes.standing != "" && errors.Is(err, approvals.ErrNoEffect) {
-		return errRevoked
-	}
-	if err != nil {
-		return fmt.Errorf("its use is void: %w", err)
-	}
-	yes.spent = true
-	return nil
-}
-
-// remains returns an error if the remembered approval of a call was taken back, or has expired, since the last
-// attempt.
-func (a *asker) remains(ctx context.Context, yes *agreed) error {
-	if yes.standing == "" {
+	used, err := a.does(ctx, yes.query, lifecycle.Guard, on, lifecycle.Reply{})
+	switch {
+	case err == nil && used.Err == nil:
 		return nil
+	case used.Model() == lifecycle.ReadsRevoked:
+		return errRevoked
+	case err == nil:
+		err = used.Err
 	}
-	standing, err := a.Store.Remembered(ctx, yes.call.Scope, yes.call.Tool.Server, yes.call.Tool.Name())
-	if err == nil && !slices.ContainsFunc(standing, func(s approvals.Standing) bool { return s.ID == yes.standing }) {
-		err = errRevoked
-	}
-	return err
+	return fmt.Errorf("its use is void: %w", storeError{err})
 }
 
 // end runs when the call has returned; the store takes no use after it.
 func (a *asker) end(ctx context.Context, yes *agreed) {
 	yes.mu.Lock()
 	defer yes.mu.Unlock()
-	to := approvals.Void
-	if yes.spent {
-		to = approvals.Done
+	if !yes.life.State().Final() {
+		_, _ = a.does(ctx, yes.query, lifecycle.Caller, lifecycle.End, lifecycle.Reply{}) // the log has it
 	}
-	_ = a.advance(ctx, yes.id, yes.change(to)) // the log has it
-}
-
-// change returns the step of the approval to a state.
-func (yes *agreed) change(to approvals.State) approvals.Change {
-	return approvals.Change{To: to, Scope: yes.call.Scope, Standing: yes.standing}
 }

@@ -10,96 +10,86 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit/redact"
-	"github.com/fairlead-go/fairlead/hitl/approvals"
-	"github.com/fairlead-go/fairlead/hitl/internal/entries"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/lifecycle"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
-// settle makes of an answer an approval, a stricter call to ask about, or an error, and records it.
+// settle makes an event of an answer, and returns what comes of it: an approval, a stricter call to ask about, or an
+// error.
 func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, stricter *middleware.Call, err error) {
-	o := outcome{by: got.decision.By, edited: got.decision.Arguments != nil, took: time.Since(q.began)}
+	d := got.decision
 	if got.err == nil {
-		callstate.Of(ctx).Write(func(r *callstate.Record) { r.By, r.Via = got.decision.By, got.decision.Via })
+		callstate.Of(ctx).Write(func(r *callstate.Record) { r.By, r.Via = d.By, d.Via })
 	}
-	if err := a.refuse(ctx, q, got, o); err != nil {
-		return nil, nil, err
+	q.editing = d.Arguments != nil
+	by, on, why := a.event(ctx, q, got)
+	if on != lifecycle.Approve {
+		reply := lifecycle.Reply{By: d.By, Reason: d.Reason}
+		result, err := a.does(ctx, q, by, on, reply)
+		if on == lifecycle.Postpone && err == nil {
+			a.park(context.WithoutCancel(ctx), q.life.Asked.ID, q)
+		}
+		return nil, nil, a.reads(q, result, err, why)
 	}
-	return a.approve(ctx, q, got, o)
+	return a.approve(ctx, q, got)
 }
 
-// refuse returns nil for an answer that approves the call as it is, and otherwise the error that the call ends
-// with. A question that stays open for a second leg is held until then.
-func (a *asker) refuse(ctx context.Context, q query, got answer, o outcome) error {
-	call, d := &q.call, got.decision
+// event returns what an answer is for the table of package lifecycle, by whom, and the reason if it is not an answer.
+// An edit counts as an approval here.
+func (a *asker) event(ctx context.Context, q query, got answer) (by lifecycle.Actor, on lifecycle.Event, why error) {
 	asked, pending := errors.AsType[*PendingError](got.err)
 	switch {
 	case ctx.Err() != nil:
-		a.close(ctx, q, o.as("given up"), approvals.Void)
-		return fault.GivenUp(ctx)
+		return lifecycle.Caller, lifecycle.GiveUp, fault.GivenUp(ctx)
 	case pending:
-		a.park(context.WithoutCancel(ctx), q.id, q)
-		return &PendingError{Tool: call.Tool, Requests: asked.Requests, State: stateMark + q.id + "." + asked.State}
+		state := stateMark + q.life.Asked.ID + "." + asked.State
+		return lifecycle.Confirmer, lifecycle.Postpone, &PendingError{Tool: q.call.Tool, Requests: asked.Requests, State: state}
 	case middleware.NotSent(got.err):
-		a.close(ctx, q, o.as("given up"), approvals.Void)
-		return got.err
+		return lifecycle.Caller, lifecycle.GiveUp, got.err
+	case errors.Is(got.err, errSilent):
+		return lifecycle.Clock, lifecycle.Silence, got.err
 	case got.err != nil:
-		a.close(ctx, q, o.as("denied"), approvals.Void)
-		return &DeniedError{Tool: call.Tool, Err: got.err}
-	case d.Verdict != Approved:
-		a.habits.Decided(call, false, "")
-		a.takeBack(ctx, call)
-		a.close(ctx, q, o.as("denied"), approvals.Denied)
-		return &DeniedError{Tool: call.Tool, Reason: d.Reason, By: d.By}
+		return lifecycle.Confirmer, lifecycle.Fail, got.err
+	case got.decision.Verdict != Approved:
+		a.habits.Decided(&q.call, false, "")
+		return lifecycle.Person, lifecycle.Deny, nil
 	}
-	if now, err := callstate.Extra(call); err != nil || !bytes.Equal(now, q.extra) {
-		a.close(ctx, q, o.as("denied"), approvals.Void)
-		return &DeniedError{Tool: call.Tool, Err: errors.New("its _meta or input was changed while a person was asked")}
+	if now, err := callstate.Extra(&q.call); err != nil || !bytes.Equal(now, q.extra) {
+		return lifecycle.Confirmer, lifecycle.Fail, errors.New("its _meta or input was changed while a person was asked")
 	}
-	return nil
+	return lifecycle.Person, lifecycle.Approve, nil
 }
 
-// approve records an approval, as edited, and what is to be remembered with it. An edit that made the call
-// stricter is asked about instead.
-func (a *asker) approve(ctx context.Context, q query, got answer, o outcome) (yes *agreed, stricter *middleware.Call, err error) {
-	call, d := &q.call, got.decision
+// approve returns the approval of a call, as edited. An edit that made the call stricter is asked about instead.
+func (a *asker) approve(ctx context.Context, q query, got answer) (yes *agreed, stricter *middleware.Call, err error) {
+	call, d, on := &q.call, got.decision, lifecycle.Approve
 	approved := *call
-	change := approvals.Change{To: approvals.Approved, By: d.By, Until: time.Now().Add(a.Lifetime)}
-	if o.edited {
+	reply := lifecycle.Reply{By: d.By, Approves: true, Until: time.Now().Add(a.Lifetime)}
+	if q.editing {
 		if approved, err = a.edit(ctx, *call, d.Arguments); err != nil {
-			a.close(ctx, q, o.as("denied"), approvals.Void)
-			err = errors.New("the edited arguments: " + err.Error()) // the model has not written them
-			return nil, nil, &DeniedError{Tool: call.Tool, Err: err, own: true}
+			failed, wrong := a.does(ctx, q, lifecycle.Confirmer, lifecycle.Fail, lifecycle.Reply{By: d.By})
+			err = a.reads(q, failed, wrong, errors.New("the edited arguments: "+err.Error())) // the model has not written them
+			if denied, ok := errors.AsType[*DeniedError](err); ok {
+				denied.own = true
+			}
+			return nil, nil, err
 		}
+		on, reply.Arguments = lifecycle.Edit, hash(approved.Arguments)
 		if approved.Tool.Safety() < call.Tool.Safety() {
-			a.close(ctx, q, o.as("asked again"), approvals.Void)
-			return nil, &approved, nil
+			on, stricter = lifecycle.AskAgain, &approved
 		}
-		change.Edited, change.Arguments = true, entries.Hash(approved.Arguments)
 	}
-	if err = a.advance(context.WithoutCancel(ctx), q.id, change); err == nil {
-		err = a.remember(ctx, approved, got)
+	if on != lifecycle.AskAgain {
+		reply.Rule = a.rule(ctx, approved, got)
 	}
-	if err != nil {
-		failed := a.storeFailed(ctx, call, err)
-		a.close(ctx, q, o.as("denied"), approvals.Void)
-		return nil, nil, failed
+	result, err := a.does(ctx, q, lifecycle.Person, on, reply)
+	if err = a.reads(q, result, err, nil); err != nil || stricter != nil {
+		return nil, stricter, err
 	}
 	a.habits.Decided(&approved, true, d.By)
-	a.decided(ctx, call, o.as("approved"))
-	return &agreed{
-		call: approved, shown: call.Tool.Safety(), id: q.id, by: d.By, until: change.Until, drafts: q.drafts, edited: o.edited || q.edited,
-	}, nil, nil
-}
-
-// close records that a question has ended without an approval, as Denied or as Void.
-func (a *asker) close(ctx context.Context, q query, o outcome, to approvals.State) {
-	a.decided(ctx, &q.call, o)
-	if q.input != nil && to == approvals.Void {
-		to = approvals.Denied // which only an open question can become: an approval by another leg stays
-	}
-	_ = a.advance(context.WithoutCancel(ctx), q.id, approvals.Change{To: to, By: o.by}) // a denial stays one
+	return &agreed{query: q, call: approved, shown: call.Tool.Safety(), by: d.By, until: reply.Until, edited: q.editing || q.edited}, nil, nil
 }
 
 // edit returns the call with the arguments that the person wrote, classified again by what classifies calls by

@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
+	"github.com/fairlead-go/fairlead/internal/lifecycle"
 )
 
 // reporting calls Options.Waiting again and again until stop, for a call that has waited since then.
@@ -35,15 +35,19 @@ const reportEvery = 5 * time.Second
 func (a *asker) park(ctx context.Context, key any, q query) {
 	q.place.Hold()
 	a.held.Hold(key, q, q.deadline, func() { a.expire(ctx, q) })
-	a.decided(ctx, &q.call, outcome{what: "pending", took: time.Since(q.began)})
 }
 
-// expire ends a question that no call has taken up, as denied, which takes back no approval
-// that another replica got.
+// expire ends a question that no call has taken up.
 func (a *asker) expire(ctx context.Context, q query) {
-	q.asked.Cancel()
-	_ = a.advance(ctx, q.id, approvals.Change{To: approvals.Denied}) // the log has it
-	q.asked.Settled()
+	if _, err := a.does(ctx, q, lifecycle.Clock, lifecycle.Expire, lifecycle.Reply{}); err == nil {
+		q.end()
+	}
+}
+
+// end lets go of what a question holds that was parked.
+func (q query) end() {
+	q.life.asked.Cancel()
+	q.life.asked.Settled()
 	q.place.Leave()
 }
 
@@ -53,11 +57,11 @@ func (a *asker) late(ctx context.Context, q query, got answer) {
 	if got.err != nil {
 		return // most confirmers report that they were interrupted
 	}
-	change := approvals.Change{To: approvals.Denied, By: got.decision.By, Until: q.deadline}
+	by, outcome := got.decision.By, "denied"
 	if got.decision.Verdict == Approved {
-		change.To = approvals.Approved
+		outcome = "approved"
 	}
 	a.Logger.LogAttrs(ctx, slog.LevelWarn, "hitl: a late answer has no effect", slog.String("tool", q.call.Tool.String()),
-		slog.String("outcome", string(change.To)), slog.String("by", change.By))
-	_ = a.Store.Advance(context.WithoutCancel(ctx), q.id, change) // it reports that it has no effect
+		slog.String("outcome", outcome), slog.String("by", by))
+	_, _ = a.does(ctx, q, lifecycle.Person, lifecycle.Late, lifecycle.Reply{By: by, Approves: outcome == "approved"})
 }
