@@ -223,7 +223,7 @@ func (q *Question) write(ctx context.Context, store approvals.Store, w write) er
 		}
 		return store.Remember(ctx, *r.Rule)
 	case Keep:
-		return store.Remember(ctx, q.decision())
+		return store.Remember(ctx, q.Decision())
 	case Drop:
 		id := w.id
 		if id == "" {
@@ -261,8 +261,8 @@ func (q *Question) late(ctx context.Context, store approvals.Store) error {
 	return store.Advance(ctx, q.Asked.ID, c)
 }
 
-// decision returns what is kept for an identical call.
-func (q *Question) decision() approvals.Standing {
+// Decision returns what is kept for an identical call.
+func (q *Question) Decision() approvals.Standing {
 	a, r := q.Asked, q.Reply
 	return approvals.Standing{
 		ID: a.ID, Scope: a.Scope, Server: a.Server, Tool: a.Tool, Definition: a.Definition, Class: a.Class,

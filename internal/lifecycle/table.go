@@ -212,7 +212,8 @@ var Life = Table{
 	// Spent comes first: of several processes one gets through.
 	{From: []State{Kept}, On: Take, By: Caller, To: Taken, Before: []Write{StoreSpent}, Else: Void, After: []Write{Drop}, Log: "taken", ElseModel: ReadsNotApproved},
 	{From: []State{Refused}, On: Take, By: Caller, To: Denied, After: []Write{Drop}, Log: "taken", Model: ReadsDenied},
-	{From: []State{Kept, Refused}, On: Revoke, By: Person, To: Revoked, Before: []Write{Drop}, Else: Kept, Person: SeesRevoked},
+	{From: []State{Kept}, On: Revoke, By: Person, To: Revoked, Before: []Write{Drop}, Else: Kept, Person: SeesRevoked},
+	{From: []State{Refused}, On: Revoke, By: Person, To: Revoked, Before: []Write{Drop}, Else: Refused, Person: SeesRevoked},
 
 	// A remembered approval answers.
 	{From: []State{New}, On: Answer, By: Caller, To: Remembered, Before: []Write{AddAnswered}, Else: Void, Log: "remembered", ElseModel: ReadsNotApproved},

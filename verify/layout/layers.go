@@ -17,7 +17,7 @@ var layers = [][]string{
 	{"middleware"},
 	{"internal/... hitl/safetext audit/redact"}, // what library packages share
 	{ // one policy each, which never sees another, and the order of them, which sees none
-		"audit", "budget", "cache", "retry/doubt", "flow/...", "hitl/...", "infer/...", "output", "preflight/...", "prompt",
+		"audit", "budget", "cache", "retry/doubt", "flow/...", "hitl/... internal/lifecycle", "infer/...", "output", "preflight/...", "prompt",
 		"ratelimit", "retry", "route", "timeout", "chain", "catalog/finding", "catalog/pins", "catalog/search",
 	},
 	{"chain/batch", "catalog/..."},
@@ -33,7 +33,7 @@ var layers = [][]string{
 
 // sharedInternals are the internal packages of the root that verify imports: it is never released, and measures and
 // compares what is inside.
-var sharedInternals = []string{"internal/bm25", "internal/callstate", "internal/canonical", "internal/guard", "internal/testtool"}
+var sharedInternals = []string{"internal/bm25", "internal/callstate", "internal/canonical", "internal/guard", "internal/lifecycle", "internal/testtool"}
 
 // place is where a package is in layers. The zero place is nowhere.
 type place struct {
