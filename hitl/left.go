@@ -23,9 +23,9 @@ func (a *asker) leave(ctx context.Context, q query, got answer) (left bool) {
 	if got.err != nil || d.Arguments != nil || a.drafts.Commits(q.call.Tool) || q.life.Once == "" {
 		return false
 	}
-	on, reply := lifecycle.Deny, lifecycle.Reply{By: d.By, Reason: d.Reason}
+	on, reply := lifecycle.DenyLeft, lifecycle.Reply{By: d.By, Reason: d.Reason}
 	if d.Verdict == Approved {
-		on = lifecycle.Approve
+		on = lifecycle.ApproveLeft
 		reply = lifecycle.Reply{By: d.By, Approves: true, Until: q.deadline, Rule: a.rule(ctx, q.call, got)}
 	}
 	left = true

@@ -244,6 +244,30 @@ func TestIdenticalCallsWaitTogether(t *testing.T) {
 	})
 }
 
+// An answer goes to the call that has taken the question up, also if the question was open without a call before.
+func TestAnswerReachesTheCallThatReturns(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			e, r := new(executor), &reader{answers: make(chan hitl.Decision)}
+			c := impatient(r, e, nil)
+			wantWaiting(t, c, deletes(t))
+			done := make(chan error, 1)
+			go func() {
+				_, err := c.CallTool(t.Context(), deletes(t))
+				done <- err
+			}()
+			synctest.Wait()
+			r.answers <- hitl.Decision{Verdict: hitl.Approved}
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			e.want(t, 1)
+			time.Sleep(time.Hour)
+		})
+	}
+}
+
 // After the answer nothing is reported as waiting for a person, however long the store takes.
 func TestAnsweredCallIsNotReportedAsWaiting(t *testing.T) {
 	t.Parallel()

@@ -91,7 +91,7 @@ func TestWritesAreInTheOrderOfTheTable(t *testing.T) {
 		{[]lifecycle.Event{ask, show, approve, use, end}, lifecycle.Done, "add approved spent done"},
 		{[]lifecycle.Event{ask, show, approve, end}, lifecycle.Void, "add approved void"},
 		{[]lifecycle.Event{ask, show, lifecycle.Deny}, lifecycle.Denied, "add denied"},
-		{[]lifecycle.Event{ask, show, leave, approve, take, end}, lifecycle.Done, "add remember approved spent forget done"},
+		{[]lifecycle.Event{ask, show, leave, lifecycle.ApproveLeft, take, end}, lifecycle.Done, "add remember approved spent forget done"},
 		{[]lifecycle.Event{ask, show, leave, lifecycle.Expire, lifecycle.Late}, lifecycle.Expired, "add denied approved"},
 		{[]lifecycle.Event{ask, show, leave, back, lifecycle.Silence}, lifecycle.Expired, "add denied"},
 	} {
@@ -140,10 +140,10 @@ func TestStoreThatFailsBetweenTwoWrites(t *testing.T) {
 		{"what is to be remembered", "remember", []lifecycle.Event{ask, show, approve}, lifecycle.Void, lifecycle.ReadsNotApproved, 0},
 		{"the use", "spent", []lifecycle.Event{ask, show, approve, use}, lifecycle.Void, lifecycle.ReadsNotApproved, 0},
 		{"the end", "done", []lifecycle.Event{ask, show, approve, use, end}, lifecycle.Done, lifecycle.ReadsResult, 0},
-		{"a decision for another call", "remember", []lifecycle.Event{ask, show, leave, approve}, lifecycle.Waiting, lifecycle.ReadsNothing, 0},
-		{"the approval for another call", "approved", []lifecycle.Event{ask, show, leave, approve}, lifecycle.Waiting, lifecycle.ReadsNothing, 0},
-		{"the use of a decision", "spent", []lifecycle.Event{ask, show, leave, approve, take}, lifecycle.Void, lifecycle.ReadsNotApproved, -1},
-		{"the end of a decision", "forget", []lifecycle.Event{ask, show, leave, approve, take}, lifecycle.Taken, lifecycle.ReadsNothing, 0},
+		{"a decision for another call", "remember", []lifecycle.Event{ask, show, leave, lifecycle.ApproveLeft}, lifecycle.Waiting, lifecycle.ReadsNothing, 0},
+		{"the approval for another call", "approved", []lifecycle.Event{ask, show, leave, lifecycle.ApproveLeft}, lifecycle.Waiting, lifecycle.ReadsNothing, 0},
+		{"the use of a decision", "spent", []lifecycle.Event{ask, show, leave, lifecycle.ApproveLeft, take}, lifecycle.Void, lifecycle.ReadsNotApproved, -1},
+		{"the end of a decision", "forget", []lifecycle.Event{ask, show, leave, lifecycle.ApproveLeft, take}, lifecycle.Taken, lifecycle.ReadsNothing, 0},
 	} {
 		for _, after := range []bool{false, true} {
 			q, s := question(), &store{Store: approvals.NewMemory(), at: tt.at, after: after}

@@ -43,27 +43,29 @@ type Event string
 
 // The events.
 const (
-	Ask       Event = "ask"                       // the question is recorded
-	Show      Event = "show"                      // it is given to the confirmer
-	Approve   Event = "approve"                   //
-	Edit      Event = "approve with an edit"      // that made the call no stricter
-	AskAgain  Event = "edit to a stricter call"   // which is another question
-	Deny      Event = "deny"                      //
-	Fail      Event = "fail"                      // an error, a panic, and a call that has changed meanwhile
-	Silence   Event = "run out of time"           // with a call that waits
-	GiveUp    Event = "give up"                   //
-	Leave     Event = "end before the answer"     // its patience is over
-	Postpone  Event = "ask through the caller"    // the answer comes with a second leg
-	Return    Event = "return"                    // an identical call, or a second leg
-	Supersede Event = "return for other reasons"  // an identical call that is asked about for other reasons
-	Expire    Event = "expire"                    // with no call that waits
-	Take      Event = "take the decision"         // an identical call
-	Answer    Event = "take a remembered one"     // a call that a remembered approval covers
-	Use       Event = "hand over"                 // the call, to its executor
-	Repeat    Event = "hand over again"           // after an attempt that was not sent
-	End       Event = "have returned"             // the call
-	Revoke    Event = "take back"                 // on the page or by the command
-	Late      Event = "answer when it is settled" // second answers too
+	Ask         Event = "ask"  // the question is recorded
+	Show        Event = "show" // it is given to the confirmer
+	Approve     Event = "approve"
+	Edit        Event = "approve with an edit"    // that made the call no stricter
+	AskAgain    Event = "edit to a stricter call" // which is another question
+	Deny        Event = "deny"
+	ApproveLeft Event = "approve, with no call" // that waits
+	DenyLeft    Event = "deny, with no call"
+	Fail        Event = "fail"                      // an error, a panic, and a call that has changed meanwhile
+	Silence     Event = "run out of time"           // with a call that waits
+	GiveUp      Event = "give up"                   // the caller has gone
+	Leave       Event = "end before the answer"     // its patience is over
+	Postpone    Event = "ask through the caller"    // the answer comes with a second leg
+	Return      Event = "return"                    // an identical call, or a second leg
+	Supersede   Event = "return for other reasons"  // an identical call that is asked about for other reasons
+	Expire      Event = "expire"                    // with no call that waits
+	Take        Event = "take the decision"         // an identical call
+	Answer      Event = "take a remembered one"     // a call that a remembered approval covers
+	Use         Event = "hand over"                 // the call, to its executor
+	Repeat      Event = "hand over again"           // after an attempt that was not sent
+	End         Event = "have returned"             // the call
+	Revoke      Event = "take back"                 // on the page or by the command
+	Late        Event = "answer when it is settled" // second answers too
 )
 
 // An Actor is who causes an event.
@@ -202,11 +204,11 @@ var Life = Table{
 	// A person answers while no call waits. The decision is kept before the question is closed, so that a process that
 	// ends in between has lost none. If the store fails, the next identical call gets the answer in this process.
 	{
-		From: []State{Waiting}, On: Approve, By: Person, To: Kept, Before: []Write{Keep, RememberRule, StoreApproved}, Else: Waiting, Undo: []Write{Drop},
+		From: []State{Waiting}, On: ApproveLeft, By: Person, To: Kept, Before: []Write{Keep, RememberRule, StoreApproved}, Else: Waiting, Undo: []Write{Drop},
 		Log: "approved", Person: SeesApproved,
 	},
 	{
-		From: []State{Waiting}, On: Deny, By: Person, To: Refused, Before: []Write{DropOthers, Keep, StoreDenied}, Else: Waiting, Undo: []Write{Drop},
+		From: []State{Waiting}, On: DenyLeft, By: Person, To: Refused, Before: []Write{DropOthers, Keep, StoreDenied}, Else: Waiting, Undo: []Write{Drop},
 		Log: "denied", Person: SeesDenied,
 	},
 	// Spent comes first: of several processes one gets through.
