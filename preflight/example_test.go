@@ -87,6 +87,12 @@ func ExampleWhen() {
 	// dangerous
 }
 
+func ExamplePresent() {
+	rule := preflight.Present("filename").Dangerous()
+	fmt.Println(class(rule, `{"filename":"notes.txt"}`))
+	// Output: dangerous
+}
+
 func ExampleStrictest() {
 	rule := preflight.Strictest(
 		preflight.When("method", "get").Safe(),

@@ -103,6 +103,18 @@ func (c Condition) And(argument string, values ...any) Condition {
 	return Condition{append(slices.Clip(c.tests), test{argument, slices.Clone(values)})}
 }
 
+// Present holds if the argument is there with any value but null. It does not hold without it, whatever a schema's default
+// is.
+func Present(argument string) Condition { return Condition{}.AndPresent(argument) }
+
+// AndPresent is met where c is and the argument is present.
+func (c Condition) AndPresent(argument string) Condition {
+	if argument == "" {
+		panic("preflight: the condition on a present argument has no name")
+	}
+	return Condition{append(slices.Clip(c.tests), test{argument, nil})}
+}
+
 // Safe declares that such a call only reads.
 func (c Condition) Safe() Rule { return c.rule(annotation.ReadOnly(), certain) }
 
@@ -145,6 +157,9 @@ func (t test) met(a Arguments) int {
 	}
 	var got any
 	_ = json.Unmarshal(raw, &got) // it is canonical
+	if t.values == nil && got != nil {
+		return certain
+	}
 	text, _ := got.(string)
 	sure := no
 	for _, want := range t.values {
@@ -163,6 +178,10 @@ func (t test) met(a Arguments) int {
 func (c Condition) String() string {
 	var parts []string
 	for _, t := range c.tests {
+		if t.values == nil {
+			parts = append(parts, t.name+" is given")
+			continue
+		}
 		values := make([]string, len(t.values))
 		for i, v := range t.values {
 			values[i] = fmt.Sprint(v)

@@ -273,6 +273,28 @@ func TestArgumentsAreReadWithoutGuessing(t *testing.T) {
 	}
 }
 
+// A condition on a present argument is met by any value but null.
+func TestConditionOnAPresentArgument(t *testing.T) {
+	t.Parallel()
+	writes := preflight.Present("filename").Dangerous()
+	both := preflight.When("mode", "r").AndPresent("id").Safe()
+	for _, tt := range []struct {
+		rule      preflight.Rule
+		static    annotation.Annotations
+		arguments string
+		want      annotation.Safety
+	}{
+		{writes, annotation.ReadOnly(), `{}`, safe}, {writes, annotation.ReadOnly(), `{"filename":null}`, safe},
+		{writes, annotation.ReadOnly(), `{"filename":"a"}`, dangerous}, {writes, annotation.ReadOnly(), `{"filename":""}`, dangerous},
+		{writes, annotation.ReadOnly(), `{"filename":["a"]}`, dangerous}, {writes, annotation.ReadOnly(), `{"FileName":"a"}`, dangerous},
+		{both, annotation.Destructive(), `{"mode":"r","id":0}`, safe}, {both, annotation.Destructive(), `{"mode":"r"}`, dangerous},
+		{both, annotation.Destructive(), `{"mode":"r","ID":0}`, dangerous},
+	} {
+		j := preflight.New(preflight.Options{Rules: preflight.Rules{"files/act": tt.rule}})
+		judged(t.Context(), j, middleware.Call{Tool: act(t, tt.static, true), Arguments: json.RawMessage(tt.arguments)}).check(t, tt.arguments, tt.want)
+	}
+}
+
 // A rule that is made from another one leaves that as it was.
 func TestConditionsAreValues(t *testing.T) {
 	t.Parallel()

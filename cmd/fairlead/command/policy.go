@@ -25,11 +25,15 @@ func policyCommand() *cobra.Command {
 }
 
 func policyCheckCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "check FILE",
-		Short:   "Report mistakes in a policy file, with line and key",
-		Example: "  fairlead policy check policy.json",
-		Args:    needs("FILE", true),
+	var against []string
+	cmd := &cobra.Command{
+		Use:   "check FILE [--against RECORD]",
+		Short: "Report mistakes in a policy file, with line and key",
+		Long: `Report mistakes in a policy file, with line and key. With --against, warn of names of servers and
+tools that no recorded call has; the proxy does so when the servers have listed their tools.`,
+		Example: `  fairlead policy check policy.json
+  fairlead policy check policy.json --against calls.jsonl`,
+		Args: needs("FILE", true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := policy.Load(args[0])
 			if err != nil {
@@ -38,6 +42,15 @@ func policyCheckCommand() *cobra.Command {
 			for _, w := range p.Warnings {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 			}
+			if len(against) > 0 {
+				record, err := records(cmd, against)
+				if err != nil {
+					return err
+				}
+				for _, w := range p.Unused(record.There()) {
+					fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
+				}
+			}
 			if _, err := offline(p); err != nil { // what only a middleware knows
 				return atFault(err)
 			}
@@ -45,6 +58,8 @@ func policyCheckCommand() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().StringArrayVar(&against, "against", nil, "a `RECORD`: an audit file or a folder of them (may be given again)")
+	return cmd
 }
 
 // offline is a proxy that is only looked at.

@@ -115,6 +115,15 @@ func TestObserveLearnTestAndSwitchOn(t *testing.T) {
 			t.Errorf("%q is not in it", want)
 		}
 	}
+	misspelled := filepath.Join(t.TempDir(), "misspelled.json")
+	if err := os.WriteFile(misspelled, []byte("{\"rules\": [\n{\"tool\": \"office/wipe_*\", \"decide\": \"deny\"},\n{\"tool\": \"office/wipe_disc\", \"decide\": \"deny\"}]}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := program(t, "", "policy", "check", misspelled, "--against", decided); code != exitOK ||
+		!strings.Contains(stderr, `misspelled.json:3: rules[1].tool: "office/wipe_disc" names no tool that is listed, so this has no effect; did you mean "office/wipe_disk"?`) ||
+		strings.Contains(stderr, "wipe_*") {
+		t.Errorf("a name that no call has: exit %d: %s", code, stderr)
+	}
 	if code, stdout, stderr := program(t, "", "policy", "test", file, "--against", decided); code != exitOK || !strings.Contains(stdout, "200 asked → refused (call ") {
 		t.Errorf("as it was learnt: exit %d: %s%s", code, stdout, stderr)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
@@ -127,6 +128,21 @@ func refusedBy(r audit.Record) string {
 		}
 	}
 	return ""
+}
+
+// There returns the servers and tools of the calls.
+func (r *Record) There() policy.There {
+	there := policy.There{Listed: make(map[string][]string)}
+	for _, c := range r.calls {
+		tools, known := there.Listed[c.Server]
+		if !known {
+			there.Servers = append(there.Servers, c.Server)
+		}
+		if !slices.Contains(tools, c.Tool) {
+			there.Listed[c.Server] = append(tools, c.Tool)
+		}
+	}
+	return there
 }
 
 // Notes returns what the record lacks, a line each.

@@ -1,16 +1,19 @@
 package policy
 
 import (
+	"fmt"
 	"regexp"
+	"strings"
 
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/preflight"
 	probes "github.com/fairlead-go/fairlead/preflight/probe"
 	"github.com/tailscale/hujson"
 )
 
-// oneTool is the name of one tool of one server, by MCP's rule.
-var oneTool = regexp.MustCompile(`^[^/]+/[A-Za-z0-9_.-]{1,128}$`)
+// toolPart matches what a preflight rule takes as the name of a tool.
+var toolPart = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
 // arguments reads for each tool a rule over its arguments, or a list of rules: the strictest counts.
 func (r *reader) arguments(v hujson.Value, key string) {
@@ -22,13 +25,17 @@ func (r *reader) arguments(v hujson.Value, key string) {
 			rules = make([]preflight.Rule, 1)
 			read = func(v hujson.Value, key string) { r.argumentRule(v, key, &rules[0]) }
 		}
+		one, err := ParsePattern(name)
 		switch read(m.Value, key); {
-		case !oneTool.MatchString(name):
+		case err != nil:
+			r.faultf(m.Name, key, "%v", err)
+		case !one.Exact() || !toolPart.MatchString(one.Tool):
 			r.faultf(m.Name, key, `it names no tool; write "server/tool", such as "github/issue_write"`)
 		case len(rules) == 0 || rules[0] == nil:
 			r.faultf(m.Value, key, "it needs a rule")
 		default:
-			r.to.Arguments[name] = preflight.Strictest(rules...)
+			r.to.uses = append(r.to.uses, use{key: safetext.Line(key), line: r.line(m.Name.StartOffset), pattern: one})
+			r.to.Arguments[one.Server+"/"+one.Tool] = preflight.Strictest(rules...)
 		}
 	})
 }
@@ -97,14 +104,25 @@ func (p *Policy) LanguageOf(t *middleware.Tool, language string) string {
 	return as
 }
 
-// when reads for each argument the texts and the truth values that it may have.
+// present is the word for any value of an argument.
+const present = "present"
+
+// when reads for each argument the texts and the truth values that it may have, or that it is present.
 func (r *reader) when(to *preflight.Condition) field {
 	return func(v hujson.Value, key string) {
 		r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
+			if word, ok := m.Value.Value.(hujson.Literal); ok && name != "" && word.String() == present {
+				*to = to.AndPresent(name)
+				return
+			}
 			var values []any
 			each(r, &values, func(v hujson.Value, key string, value *any) {
 				const what = "a text, true or false"
 				literal(r, v, key, what, value)
+				if s, _ := (*value).(string); strings.Contains(s, "*") {
+					r.to.Warnings = append(r.to.Warnings, fmt.Sprintf("%s: %s: the star in %q stands for itself, and not for other texts; for any value, write %q: %q",
+						r.to.At(r.line(v.StartOffset)), safetext.Line(key), safetext.Cut(s, 40), safetext.Line(name), present))
+				}
 				if _, isNumber := (*value).(float64); isNumber {
 					r.faultf(v, key, "it has to be %s", what)
 				}

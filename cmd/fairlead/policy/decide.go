@@ -20,7 +20,7 @@ func (p *Policy) Decide(server, tool string, class annotation.Safety) (Verdict, 
 	var decides *Rule
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if !r.Tool.Matches(server, tool) || r.Verdict == Allow && !r.allows(class) {
+		if !r.names(server, tool) || r.Verdict == Allow && !r.allows(class) {
 			continue
 		}
 		if decides == nil || r.Verdict > decides.Verdict {
@@ -31,6 +31,15 @@ func (p *Policy) Decide(server, tool string, class annotation.Safety) (Verdict, 
 		return None, nil
 	}
 	return decides.Verdict, decides
+}
+
+// names reports whether the rule is about a tool. One that allows is about what its pattern matches, and no other
+// spelling of it.
+func (r *Rule) names(server, tool string) bool {
+	if r.Verdict == Allow {
+		return r.Tool.Matches(server, tool)
+	}
+	return r.Tool.Names(server, tool)
 }
 
 // allows reports whether a rule that allows covers a class: dangerous tools only by their names, and
@@ -105,7 +114,7 @@ func (p *Policy) Raise(next middleware.ToolCaller) middleware.ToolCaller {
 func (p *Policy) Raised(t *middleware.Tool) *middleware.Tool {
 	a := t.Annotations
 	for _, o := range p.Tools {
-		if o.Annotations.Safety() == annotation.Dangerous && o.Tool.Matches(t.Server, t.Name()) {
+		if o.Annotations.Safety() == annotation.Dangerous && o.Tool.Names(t.Server, t.Name()) {
 			a = annotation.Raise(a, o.Annotations.Attribute(annotation.Host, p.At(o.Line)))
 		}
 	}
@@ -124,7 +133,7 @@ func (p *Policy) Raised(t *middleware.Tool) *middleware.Tool {
 func (p *Policy) Needs(t *middleware.Tool) string {
 	needs := ""
 	for _, one := range p.Permissions {
-		if one.Tool.Matches(t.Server, t.Name()) {
+		if one.Tool.Names(t.Server, t.Name()) {
 			needs = one.Permission
 		}
 	}
@@ -156,7 +165,7 @@ func (p *Policy) Explain(t *middleware.Tool) string {
 	verdict, decides := p.Decide(t.Server, t.Name(), class)
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if !r.Tool.Matches(t.Server, t.Name()) {
+		if !r.names(t.Server, t.Name()) {
 			continue
 		}
 		fmt.Fprintf(&b, "  %s: %s %q ", p.At(r.Line), r.Verdict, r.Tool)

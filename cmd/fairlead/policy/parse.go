@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/flow"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/tailscale/hujson"
 )
@@ -41,7 +42,7 @@ func (r *reader) policy() keys {
 	return keys{
 		"$schema":     new(string),
 		"version":     r.within(new(int), 1, 1, "this Fairlead reads version 1"),
-		"trust":       texts(r, &p.Trust),
+		"trust":       each(r, &p.Trust, r.server),
 		"readOnly":    &p.ReadOnly,
 		"worstCase":   &p.WorstCase,
 		"rules":       each(r, &p.Rules, r.rule),
@@ -74,8 +75,27 @@ func (r *reader) pattern(v hujson.Value, key string, to *Pattern) {
 	p, err := ParsePattern(s)
 	if err != nil {
 		r.faultf(v, key, "%v", err)
+	} else {
+		r.to.uses = append(r.to.uses, use{key: safetext.Line(key), line: r.line(v.StartOffset), pattern: p})
 	}
 	*to = p
+}
+
+// server reads the name of a server.
+func (r *reader) server(v hujson.Value, key string, to *string) {
+	text(r, to)(v, key)
+	r.usesServer(v, key, *to)
+}
+
+// usesServer notes the name of a server, or that none can have it.
+func (r *reader) usesServer(v hujson.Value, key, name string) {
+	switch {
+	case name == "":
+	case strings.ContainsAny(name, `*?[]\^`) || !serverPart.MatchString(name):
+		r.faultf(v, key, "no server can be called %q; write its whole name: letters, digits, '.', '-' and single '_'", safetext.Cut(name, 80))
+	default:
+		r.to.uses = append(r.to.uses, use{key: safetext.Line(key), line: r.line(v.StartOffset), pattern: Pattern{Server: name}, server: true})
+	}
 }
 
 func (r *reader) rule(v hujson.Value, key string, rule *Rule) {
@@ -173,6 +193,7 @@ func (r *reader) limits(v hujson.Value, key string) {
 				if l.PerMinute == 0 {
 					r.faultf(m.Value, key, `it needs "perMinute"`)
 				}
+				r.usesServer(m.Name, key, name)
 				o.Servers[name] = l
 			})
 		},

@@ -3,28 +3,91 @@ package policy
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
+	"unicode"
 )
 
 // A Pattern names tools: "server/tool", each part with the wildcards of [path.Match], or "tool" for that of any server.
-// In the name of a tool a star stands for a slash too. The zero value names none.
-type Pattern struct{ Server, Tool, written string }
+// In the name of a tool a star stands for a slash too. The names that clients show, "server__tool" and
+// "mcp__server__tool", are those of a server's tool. The zero value names none.
+type Pattern struct {
+	Server, Tool, written string
 
-// ParsePattern reads a pattern. An error says what is wrong with its text.
+	also *[]spelling
+}
+
+// ParsePattern reads a pattern. An error says what is wrong with its text, also if no tool can have the name.
 func ParsePattern(s string) (Pattern, error) {
 	server, tool, there := strings.Cut(s, "/")
 	if !there {
-		server, tool = "*", s
+		if server, tool, there = strings.Cut(strings.TrimPrefix(s, "mcp__"), "__"); !there {
+			server, tool = "*", s
+		}
 	}
-	if server == "" || tool == "" {
+	switch {
+	case server == "" || tool == "":
 		return Pattern{}, fmt.Errorf(`%q names no tool; write "server/tool", "server/*" or "tool"`, s)
+	case strings.TrimSpace(s) != s || strings.TrimSpace(server) != server || strings.TrimSpace(tool) != tool || strings.ContainsFunc(s, unicode.IsControl):
+		return Pattern{}, fmt.Errorf(`%q names no tool, since no name begins or ends with a blank; write "server/tool"`, s)
+	case !serverPart.MatchString(server):
+		return Pattern{}, fmt.Errorf(`%q names no tool, since no server can be called %q: its name has letters, digits, '.', '-' and single '_'`, s, server)
 	}
 	for _, part := range []string{server, flat(tool)} {
 		if _, err := path.Match(part, ""); err != nil {
 			return Pattern{}, fmt.Errorf("%q is no pattern: a bracket is not closed, or it ends in a backslash", s)
 		}
 	}
-	return Pattern{server, tool, s}, nil
+	p := Pattern{server, tool, s, nil}
+	p.also = new(spellings(p))
+	return p, nil
+}
+
+// serverPart matches names of servers and patterns of such names.
+var serverPart = regexp.MustCompile(`^(_?[A-Za-z0-9.*?\[\]^\\-])+_?$`)
+
+// A spelling is a server and a tool that a pattern may be meant for, in lower case.
+type spelling struct{ server, tool string }
+
+// spellings returns how else a pattern may be read than as it is defined: in another case, and if it has no slash, with
+// what clients put between a server and a tool, and before both.
+func spellings(p Pattern) []spelling {
+	all := []spelling{{strings.ToLower(p.Server), flat(strings.ToLower(p.Tool))}}
+	if strings.Contains(p.written, "/") {
+		return all
+	}
+	all = append(all, spelling{"*", strings.ToLower(p.written)})
+	text := strings.TrimPrefix(strings.ToLower(p.written), "mcp__")
+	for i := range text {
+		for _, separator := range []string{"__", ":", "."} {
+			if tool, found := strings.CutPrefix(text[i:], separator); found && tool != "" {
+				server := text[:i]
+				if before := strings.LastIndex(server, "__"); before >= 0 {
+					server = server[before+len("__"):] // before it is what the client calls the proxy
+				}
+				all = append(all, spelling{server, tool})
+			}
+		}
+	}
+	return all
+}
+
+// Names reports whether the pattern may be meant for a tool, in any spelling that clients and people use. A rule that
+// restricts counts for all of these; one that permits, for what [Pattern.Matches].
+func (p Pattern) Names(server, tool string) bool {
+	if p.Matches(server, tool) {
+		return true
+	}
+	if p.also == nil {
+		return false
+	}
+	server, tool = strings.ToLower(server), flat(strings.ToLower(tool))
+	for _, s := range *p.also {
+		if match(s.server, server) && match(s.tool, tool) {
+			return true
+		}
+	}
+	return false
 }
 
 // String returns the pattern as it was written.
@@ -49,7 +112,7 @@ func match(pattern, name string) bool {
 
 // Exact reports whether the pattern is the name of one tool of one server.
 func (p Pattern) Exact() bool {
-	return strings.Contains(p.written, "/") && !strings.ContainsAny(p.written, `*?[\`)
+	return p.Server != "" && !strings.ContainsAny(p.Server+p.Tool, `*?[\`)
 }
 
 // namesServer reports whether the pattern is about one server.

@@ -74,6 +74,8 @@ type Policy struct {
 	// Lock and Audit are names of files, as they are written; "" if there is none.
 	Lock, Audit string
 
+	uses []use // of names of tools and servers
+
 	// Warnings are about parts of the file without effect.
 	Warnings []string
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -66,9 +67,39 @@ func (t *tools) set(ctx context.Context, always bool, about string) (*set, error
 		if ctx.Err() != nil {
 			return nil, &middleware.NotSentError{Err: context.Cause(ctx)}
 		}
+		t.compare(now)
 		err = none(errs)
 		if !errors.Is(err, catalog.ErrClosed) || t.session.ctx.Err() != nil {
 			return now, err
+		}
+	}
+}
+
+// compare warns, once for each policy, of names in it that no tool has. Of a server that is away it is not known.
+func (t *tools) compare(now *set) {
+	t.mu.Lock()
+	var listed []*server
+	for _, s := range t.session.servers {
+		if now.added[s] {
+			listed = append(listed, s)
+		}
+	}
+	t.mu.Unlock()
+	if now.plan.compared.Swap(int64(len(listed))) == int64(len(listed)) {
+		return
+	}
+	there := policy.There{Listed: make(map[string][]string)}
+	for _, s := range t.session.servers {
+		there.Servers = append(there.Servers, s.Name)
+	}
+	for _, s := range listed {
+		s.tools.mu.Lock()
+		there.Listed[s.Name] = slices.Clone(s.tools.order)
+		s.tools.mu.Unlock()
+	}
+	for _, warning := range now.plan.policy.Unused(there) {
+		if _, warned := now.plan.warned.LoadOrStore(warning, true); !warned {
+			t.session.proxy.o.Logger.Warn("policy: " + warning)
 		}
 	}
 }

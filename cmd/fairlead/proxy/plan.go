@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -41,6 +43,9 @@ type plan struct {
 	standard chain.Standard
 	will     func(*middleware.Tool) string // as the chain describes itself
 	mildest  func(*middleware.Tool) annotation.Safety
+
+	compared atomic.Int64 // with the tools of how many servers the names in the policy were compared
+	warned   sync.Map     // the warnings about them
 }
 
 const (
