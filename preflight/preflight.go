@@ -34,6 +34,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/conditions"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/languages"
+	"github.com/fairlead-go/fairlead/internal/paths"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -59,6 +60,11 @@ type Options struct {
 	// the same, another one that has a probe, or "" for none, so that every text asks. It is also asked for the language
 	// that one is a kind of, "shell" for "posix-shell", whose answer counts if the first was the same. Nil is the same.
 	Language func(tool *middleware.Tool, language string) string
+	// Paths returns the folders where a tool may read and write, nil for a tool to which no paths apply. Command lines
+	// are judged by them. Another call that is Safe asks if an argument whose name is that of a file or folder (path,
+	// source_file, directories) names one outside of Read, and one that is Moderate if it names one outside of Write.
+	// Paths that are wrong (see [Paths.Check]) have every call ask. Nil is the same as nil for each tool.
+	Paths func(tool *middleware.Tool) *Paths
 	// Resolver asks the server of a tool; nil means that none is asked.
 	Resolver Resolver
 	// Trusted reports, by id, whether a server's answer may lower a class. Nil means that none may.
@@ -158,15 +164,23 @@ func (o Options) texts() annotation.Judge {
 	}
 }
 
-// textsOf returns what judges the texts of a tool.
-func (j *judge) textsOf(tool *middleware.Tool) annotation.Judge {
-	if j.Language == nil {
+// textsOf returns what judges the texts of a tool, by its roots if it has some.
+func (j *judge) textsOf(tool *middleware.Tool, roots *paths.Roots) annotation.Judge {
+	if j.Language == nil && roots == nil {
 		return j.texts
 	}
 	return func(language, text string) (annotation.Safety, string) {
-		as := j.languageOf(tool, language)
+		as := language
+		if j.Language != nil {
+			as = j.languageOf(tool, language)
+		}
 		if as == "" {
 			return annotation.Unknown, ""
+		}
+		if roots != nil && j.Texts[as] == nil && j.Texts[languages.Family(as)] == nil {
+			if v, ok := languages.In(as, text, roots); ok {
+				return max(annotation.Dangerous, v.Annotations.Safety()), v.Why
+			}
 		}
 		return j.texts(as, text)
 	}
@@ -191,7 +205,7 @@ type caller struct {
 
 func (c *caller) Describe() middleware.Description {
 	return middleware.Description{Kind: "preflight", Next: c.next, Plan: func(tool *middleware.Tool) string {
-		if _, ok := c.rule(tool); ok {
+		if _, ok := c.rule(tool); ok || c.hasPaths(tool) {
 			return "judge the arguments"
 		}
 		if c.WorstCase {
@@ -203,7 +217,7 @@ func (c *caller) Describe() middleware.Description {
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	_, judges := c.rule(call.Tool)
-	judges = judges || c.Resolver != nil || c.conditional(call.Tool) || call.Tool != nil && optional(call.Tool.Annotations) != nil
+	judges = judges || c.Resolver != nil || c.hasPaths(call.Tool) || c.conditional(call.Tool) || call.Tool != nil && optional(call.Tool.Annotations) != nil
 	if judges && callstate.JudgeOf(ctx) == nil { // a chain.Standard has one of its whole slot
 		ctx = callstate.WithJudge(ctx, c.edits)
 	}
@@ -242,26 +256,65 @@ func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, er
 	}
 	rule, ruled := j.rule(call.Tool)
 	given, conditional := optional(call.Tool.Annotations), j.conditional(call.Tool)
-	var found finding
-	if ruled || conditional || given != nil {
-		arguments, err := parse(ctx, call)
-		if err != nil {
-			return finding{what: "refused"}, err
-		}
-		if ruled {
-			if v, ok := j.apply(ctx, call, rule, arguments); ok {
-				return finding{v.over(), "rule", v.Why}, nil
-			}
-		}
-		switch {
-		case conditional:
-			found = finding{what: "condition"}
-			found.over, found.why = conditions.Apply(&call, j.textsOf(call.Tool))
-		case given != nil && !slices.ContainsFunc(given, arguments.given):
-			return finding{unaddressed, "not addressed", "the call has no " + strings.Join(given, " or ")}, nil
+	if !ruled && !conditional && given == nil && !j.hasPaths(call.Tool) {
+		return j.answered(ctx, call, finding{})
+	}
+	arguments, err := parse(ctx, call)
+	if err != nil {
+		return finding{what: "refused"}, err
+	}
+	if ruled {
+		if v, ok := j.apply(ctx, call, rule, arguments); ok {
+			return finding{v.over(), "rule", v.Why}, nil
 		}
 	}
-	return j.answered(ctx, call, found)
+	roots, outside := j.rootsOf(call.Tool, arguments)
+	if outside != "" {
+		return askAbout(outside), nil
+	}
+	var found finding
+	switch {
+	case conditional:
+		found = finding{what: "condition"}
+		found.over, found.why = conditions.Apply(&call, j.textsOf(call.Tool, roots))
+	case given != nil && !slices.ContainsFunc(given, arguments.given):
+		found = finding{unaddressed, "not addressed", "the call has no " + strings.Join(given, " or ")}
+	}
+	if why := found.strays(call.Tool, roots, arguments); why != "" {
+		return askAbout(why), nil
+	}
+	if conditional || found.over == nil {
+		return j.answered(ctx, call, found)
+	}
+	return found, nil
+}
+
+// askAbout is the finding on a call that names a path outside the roots.
+func askAbout(why string) finding {
+	why = trim.Bytes(new(redact.Redactor).Text(why), maxReason)
+	return finding{Verdict{Annotations: annotation.Destructive(), Why: why}.over(), "path", why}
+}
+
+// strays returns why a call asks by the paths of its arguments, if it would not by what was found.
+func (f finding) strays(tool *middleware.Tool, roots *paths.Roots, a Arguments) string {
+	known := tool.Annotations
+	if f.over != nil {
+		known = f.over(known)
+	}
+	class := known.Safety()
+	if roots == nil || class.MustConfirm() {
+		return ""
+	}
+	texts := make(map[string]bool)
+	for _, c := range tool.Annotations.Conditions {
+		if c.Language != "" {
+			texts[strings.TrimPrefix(c.Argument, "/")] = true
+		}
+	}
+	if runsCommands(tool) { // the class is that of the text, whose folder was looked at
+		class = annotation.Safe
+	}
+	return filesFault(roots, a, texts, class == annotation.Moderate)
 }
 
 // answered asks the server of a call for its answer, and lays it over what was found by the tool's conditions.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/paths"
 	"github.com/fairlead-go/fairlead/internal/probes"
 	"github.com/fairlead-go/fairlead/internal/shell"
 )
@@ -28,9 +29,28 @@ var all = map[string]Probe{
 	"powershell":  shell.AnyShell, // what reads in any shell
 	"promql":      probes.PromQL,
 	"regex":       probes.Regex,
-	"shell":       shell.AnyShell, // of which shell is not known
+	"shell":       shell.AnyShell, // if no shell is named
 	"sql":         probes.SQL,
 	"template":    probes.Template,
+}
+
+// inFolders has the languages whose texts name files, by the probe that judges them with roots.
+var inFolders = map[string]func(text string, roots *paths.Roots) probes.Verdict{
+	"posix-shell": shell.In,
+	"powershell":  shell.AnyIn,
+	"shell":       shell.AnyIn,
+}
+
+// HasFiles reports whether texts of a language name files.
+func HasFiles(language string) bool { return inFolders[language] != nil }
+
+// In judges a text of a language with the roots that a host gave. It returns false for a language whose texts name no files.
+func In(language, text string, roots *paths.Roots) (v probes.Verdict, ok bool) {
+	probe := inFolders[language]
+	if probe == nil {
+		return v, false
+	}
+	return probe(text, roots), true
 }
 
 // Names returns the languages that have a probe, sorted.

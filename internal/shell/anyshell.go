@@ -14,7 +14,11 @@ import (
 // AnyShell judges a command line for a shell that is not known, as package preflight/probe documents. It is Shell
 // without all that shells, those of Windows included, read in different ways: what is left are plain commands.
 func AnyShell(text string) probes.Verdict {
-	v := Shell(text)
+	return anyShell(&reader{}, text)
+}
+
+func anyShell(r *reader, text string) probes.Verdict {
+	v := judged(r, text)
 	if v.Annotations.Safety() != annotation.Safe {
 		return v
 	}

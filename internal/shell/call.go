@@ -23,6 +23,9 @@ func (r *reader) simple(c *syntax.CallExpr, s *scope) string {
 	if why != "" {
 		return why
 	}
+	if why := r.globsFault(words, s); why != "" {
+		return why
+	}
 	return r.call(words, front, s)
 }
 
@@ -49,6 +52,9 @@ func (r *reader) call(words []word, front []variable, s *scope) string {
 		for name := range r.byCalls.vars { // a function may call another one
 			s.vars[name] = anyValue
 		}
+		if r.strays {
+			s.folders, s.then = nil, nil
+		}
 		return ""
 	}
 	row := commands()[program(name.text)]
@@ -63,7 +69,9 @@ func (r *reader) call(words []word, front []variable, s *scope) string {
 	if row == nil || strings.Contains(name.text, " ") { // "git log" in quotes is a program of that name
 		return "the command " + probes.Shown(name.text)
 	}
-	return r.judge(row, words[1:], s)
+	why := r.judge(row, words[1:], s)
+	r.changeFolder(words, s)
+	return why
 }
 
 // program returns the name by which the tables know a program of the system.
@@ -121,10 +129,21 @@ func (r *reader) judge(row *row, words []word, s *scope) string {
 			return "the command " + probes.Shown(c.path)
 		case secret:
 			return probes.Shown(c.path) + ", which prints a secret"
+		case writing:
+			if r.roots == nil || len(r.roots.Write) == 0 {
+				return "the command " + probes.Shown(c.path)
+			}
 		}
 		p, why := r.parse(c.row, s, c.words)
 		if why != "" {
 			return r.found(c.path, why)
+		}
+		switch c.row.kind {
+		case group, menu, verbs, runs:
+			if why := r.filesFault(c.row, p, s, false); why != "" {
+				return r.found(c.path, why)
+			}
+			s = p.moved(s)
 		}
 		switch c.row.kind {
 		case runs:
@@ -221,6 +240,12 @@ func (r *reader) leaf(row *row, p parsed, s *scope) string {
 			return why
 		}
 	}
+	if row.kind == writing {
+		return r.written(row, p, s)
+	}
+	if why := r.filesFault(row, p, s, row.kind != urls); why != "" {
+		return why
+	}
 	if row.marks["known"] {
 		for _, w := range p.operands {
 			if strings.Contains(w.text, unknown) {
@@ -228,23 +253,8 @@ func (r *reader) leaf(row *row, p parsed, s *scope) string {
 			}
 		}
 	}
-	if !row.marks["names"] {
-		files := p.operands
-		if row.marks["pattern"] && len(files) > 0 && !p.has("-e", "-f", "--regexp", "--file", "--expression") {
-			files = files[1:]
-		}
-		for _, w := range files {
-			if why := secretFile(w); why != "" {
-				return why
-			}
-		}
-		for _, o := range p.options {
-			if o.has {
-				if why := secretFile(o.value); why != "" {
-					return why
-				}
-			}
-		}
+	if why := showsSecret(row, p); why != "" {
+		return why
 	}
 	switch row.kind {
 	case nothing:
@@ -264,6 +274,34 @@ func (r *reader) leaf(row *row, p parsed, s *scope) string {
 		}
 	case urls:
 		return urlsFault(p.operands)
+	}
+	return ""
+}
+
+// files returns the operands of a command that may name files.
+func (p *parsed) files(row *row) []word {
+	if row.marks["pattern"] && len(p.operands) > 0 && !p.has("-e", "-f", "--regexp", "--file", "--expression") {
+		return p.operands[1:]
+	}
+	return p.operands
+}
+
+// showsSecret returns why a command may not show the files that its words name.
+func showsSecret(row *row, p parsed) string {
+	if row.marks["names"] {
+		return ""
+	}
+	for _, w := range p.files(row) {
+		if why := secretFile(w); why != "" {
+			return why
+		}
+	}
+	for _, o := range p.options {
+		if o.has {
+			if why := secretFile(o.value); why != "" {
+				return why
+			}
+		}
 	}
 	return ""
 }

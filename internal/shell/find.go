@@ -10,7 +10,7 @@ import (
 // findCommand judges find by its expression. The row of the table has its tests; -exec runs a command.
 func findCommand(r *reader, row *row, words []word, s *scope) string {
 	starts := true // the start paths are before the first option
-	dashed := false
+	follows := slices.ContainsFunc(words, func(w word) bool { return w.text == "-L" || w.text == "-follow" || w.text == "-H" })
 	for i := 0; i < len(words); i++ {
 		w := words[i]
 		switch {
@@ -22,20 +22,16 @@ func findCommand(r *reader, row *row, words []word, s *scope) string {
 			if !starts {
 				return "the word " + shown(w)
 			}
+			if why := r.readFault(w, s); why != "" {
+				return why
+			}
 		case w.text == "-exec" || w.text == "-execdir":
 			starts = false
-			end := slices.IndexFunc(words[i+1:], func(w word) bool { return w.is(";") || w.is("+") })
-			if end <= 0 {
-				return "no command behind " + w.text
+			n, why := r.findExec(words[i:], s, follows)
+			if why != "" {
+				return why
 			}
-			inner := slices.Clone(words[i+1 : i+1+end])
-			for at := range inner {
-				inner[at] = placed(inner[at], "{}", word{text: unknown, dash: dashed})
-			}
-			if why := r.call(inner, nil, s); why != "" {
-				return w.text + " and " + why
-			}
-			i += end + 1
+			i += n
 		default:
 			o, is := row.options[w.text]
 			if !is && !(len(w.text) > 2 && strings.HasPrefix(w.text, "-O")) && !strings.HasPrefix(w.text, "-newer") {
@@ -46,10 +42,36 @@ func findCommand(r *reader, row *row, words []word, s *scope) string {
 				if i++; i == len(words) || words[i].many {
 					return "no value behind " + probes.Shown(w.text)
 				}
+				if why := r.readFault(words[i], s); why != "" && (strings.Contains(w.text, "newer") || w.text == "-samefile" || w.text == "-f") {
+					return why
+				}
 			}
 		}
 	}
 	return ""
+}
+
+// findExec judges the command that find runs, and returns how many words it takes. The files that are found are below the
+// start paths, unless links are followed.
+func (r *reader) findExec(words []word, s *scope, follows bool) (n int, why string) {
+	name, words := words[0].text, words[1:]
+	end := slices.IndexFunc(words, func(w word) bool { return w.is(";") || w.is("+") })
+	if end <= 0 {
+		return 0, "no command behind " + name
+	}
+	inner := slices.Clone(words[:end])
+	for at := range inner {
+		inside := inner[at].is("{}") && !follows
+		inner[at] = placed(inner[at], "{}", word{text: unknown})
+		inner[at].inside = inside
+	}
+	if name == "-execdir" {
+		s = s.elsewhere()
+	}
+	if why := r.call(inner, nil, s); why != "" {
+		return 0, name + " and " + why
+	}
+	return end + 1, ""
 }
 
 // fdCommand judges fd, whose -x and -X run a command.

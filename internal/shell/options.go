@@ -198,8 +198,15 @@ func checkOf(typed string) valueCheck {
 	case typed == "any", typed == "reads": // the value may begin with a dash
 		return func(*reader, *scope, word) string { return "" }
 	case typed == "null":
-		return func(_ *reader, _ *scope, v word) string {
-			if v.text == "-" || v.text == "/dev/null" || v.text == "/dev/stdout" {
+		return func(r *reader, s *scope, v word) string {
+			if v.text == "-" || v.text == "/dev/null" || v.text == "/dev/stdout" || r.writes(v, s, false) {
+				return ""
+			}
+			return "the file " + shown(v)
+		}
+	case typed == "write":
+		return func(r *reader, s *scope, v word) string {
+			if r.writes(v, s, false) {
 				return ""
 			}
 			return "the file " + shown(v)

@@ -20,7 +20,7 @@ func envCommand(r *reader, row *row, p parsed, s *scope) string {
 		}
 		p.operands = append(words, p.operands...)
 	}
-	return r.environment(p.operands, s, p.has("--help"))
+	return r.environment(p.operands, p.moved(s), p.has("--help"))
 }
 
 // environment judges words of the form NAME=value and the command behind them.
@@ -65,6 +65,7 @@ func shellCommand(r *reader, _ *row, p parsed, s *scope) string {
 	for name := range s.vars {
 		inner.vars[name] = anyValue
 	}
+	inner.folders = s.folders
 	return r.script(p.operands[0], inner)
 }
 
@@ -279,12 +280,16 @@ func printfCommand(_ *reader, _ *row, words []word, _ *scope) string {
 }
 
 // tarCommand judges tar, of which only the listing of an archive reads.
-func tarCommand(_ *reader, _ *row, words []word, _ *scope) string {
-	var call tarCall
+func tarCommand(r *reader, _ *row, words []word, s *scope) string {
+	begun := s // the archive is not below the folder of -C
+	call := tarCall{roots: r.roots != nil, may: r.roots != nil && len(r.roots.Write) > 0}
 	for i, w := range words {
 		if !w.known() {
 			if w.wild() || i == 0 || strings.HasPrefix(w.text, "-") {
 				return "the word " + shown(w) + ", which may become an option"
+			}
+			if why := r.tarFault(w, s); why != "" {
+				return why
 			}
 			if call.file && mayBeRemote(w.text) {
 				return "the archive " + shown(w) + ", which may be on another machine"
@@ -294,20 +299,58 @@ func tarCommand(_ *reader, _ *row, words []word, _ *scope) string {
 		if w.text == "--help" || w.text == "--version" {
 			return ""
 		}
+		named := call.file
 		if why := call.word(w.text, i == 0); why != "" {
 			return why
 		}
+		if named && !call.file {
+			continue
+		}
+		if why := r.tarFault(w, s); why != "" {
+			return why
+		}
+		if call.moved {
+			s = s.elsewhere()
+		}
 	}
-	if !call.lists {
+	switch {
+	case call.creates && !call.lists:
+		if archive := (word{text: call.name}); !call.named || !r.writes(archive, begun, false) {
+			return "the archive " + shown(archive)
+		}
+		return ""
+	case !call.lists || call.creates:
 		return "no -t"
 	}
-	return ""
+	return r.readFault(word{text: call.name}, begun)
+}
+
+// tarFault looks at what a word of tar names: an operand, or the value behind a letter.
+func (r *reader) tarFault(w word, s *scope) string {
+	if strings.HasPrefix(w.text, "-") {
+		at := strings.IndexAny(w.text, "/~")
+		if at < 0 || strings.HasPrefix(w.text, "--exclude") {
+			return ""
+		}
+		w = w.with(w.text[at:])
+	}
+	if why := secretFile(w); why != "" && r.roots != nil {
+		return why
+	}
+	return r.readFault(w, s)
 }
 
 // A tarCall is what the words of a call of tar ask for.
 type tarCall struct {
-	lists bool // the archive is listed
-	file  bool // the next word names the archive
+	lists   bool   // the archive is listed
+	creates bool   // it is made
+	roots   bool   // files may be read below some roots only
+	may     bool   // it may be made
+	dir     bool   // the next word names a folder
+	moved   bool   // names are those of that folder
+	file    bool   // the next word names the archive
+	named   bool   // it has a name
+	name    string // the name
 }
 
 func (c *tarCall) word(text string, first bool) string {
@@ -315,6 +358,9 @@ func (c *tarCall) word(text string, first bool) string {
 	switch {
 	case c.file && !old:
 		return c.archive(text)
+	case c.dir && !old:
+		c.dir = false
+		return ""
 	case strings.HasPrefix(text, "--"):
 		return c.long(text)
 	case strings.HasPrefix(text, "-") && len(text) > 1 || old:
@@ -325,7 +371,10 @@ func (c *tarCall) word(text string, first bool) string {
 
 // archive takes the value of -f.
 func (c *tarCall) archive(text string) string {
-	c.file = false
+	if c.file = false; c.named { // the last one counts, or both
+		return "a second archive"
+	}
+	c.named, c.name = true, text
 	if mayBeRemote(text) {
 		return "an archive on another machine"
 	}
@@ -351,6 +400,15 @@ func (c *tarCall) long(text string) string {
 		if attached && strings.Contains(text, ":") {
 			return "an archive on another machine"
 		}
+		if attached {
+			_, value, _ := strings.Cut(text, "=")
+			return c.archive(value)
+		}
+	case "--create":
+		if !c.may {
+			return "the option --create"
+		}
+		c.creates = true
 	case "--verbose", "--gzip", "--bzip2", "--xz", "--zstd", "--auto-compress", "--wildcards", "--no-wildcards", "--exclude", "--strip-components",
 		"--full-time", "--numeric-owner", "--utc", "--quoting-style", "--show-transformed-names", "--totals", "--null", "--absolute-names", "--ignore-zeros":
 	default:
@@ -366,11 +424,21 @@ func (c *tarCall) letters(letters string, old bool) string {
 		switch letter {
 		case 't':
 			c.lists = true
+		case 'c':
+			if !c.may {
+				return "the option " + probes.Shown("c")
+			}
+			c.creates = true
 		case 'f':
 			if !old && at+1 < len(letters) {
 				return c.archive(letters[at+1:])
 			}
 			c.file = true
+		case 'C':
+			if old || !c.roots || at+1 < len(letters) {
+				return "the option " + probes.Shown("C")
+			}
+			c.dir, c.moved = true, true
 		case 'v', 'z', 'j', 'J', 'a', 'Z', 'p', 'P', 'n':
 		default:
 			return "the option " + probes.Shown(string(letter))

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/internal/paths"
 	"github.com/fairlead-go/fairlead/internal/probes"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -25,11 +26,14 @@ const (
 
 // Shell judges a command line for a POSIX-like shell, as package preflight/probe documents.
 func Shell(text string) probes.Verdict {
-	r := &reader{}
+	return judged(&reader{}, text)
+}
+
+func judged(r *reader, text string) probes.Verdict {
 	if why := r.whole(text); why != "" {
 		return probes.Harmful(why)
 	}
-	return probes.Harmless(cmp.Or(strings.Join(r.names, ", "), "no command, only words of the shell"))
+	return r.verdict(cmp.Or(strings.Join(r.names, ", "), "no command, only words of the shell"))
 }
 
 // A reader judges one command line.
@@ -40,13 +44,23 @@ type reader struct {
 	functions map[string]bool // that are declared
 	byCalls   scope           // the variables that any of them may assign
 	scripts   int             // bytes of programs inside the text
+
+	roots   *paths.Roots // nil if the host gave none
+	windows bool         // the shell may be one of Windows
+	wrote   string       // the first file that is written below a root
+	strays  bool         // a function changes the folder
+	left    bool         // the folder was changed
 }
 
 func (r *reader) whole(text string) string {
 	if why := probes.Plain(text); why != "" {
 		return why
 	}
-	return r.program(text, newScope())
+	s := newScope()
+	if r.roots != nil {
+		s.folders = []string{r.roots.Folder}
+	}
+	return r.program(text, s)
 }
 
 // program judges the text of a program in the language of the shell.
@@ -83,6 +97,7 @@ func (r *reader) script(w word, s *scope) string {
 	for name := range s.vars {
 		inner.vars[name] = anyValue
 	}
+	inner.folders = s.folders
 	return r.program(w.text, inner)
 }
 

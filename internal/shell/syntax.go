@@ -2,6 +2,7 @@ package shell
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/probes"
@@ -107,10 +108,17 @@ func (r *reader) command(cmd syntax.Command, s *scope) string {
 func (r *reader) binary(c *syntax.BinaryCmd, s *scope) string {
 	switch c.Op {
 	case syntax.AndStmt, syntax.OrStmt:
+		s.then = nil
 		if why := r.stmt(c.X, s); why != "" {
 			return why
 		}
-		return r.maybe([]*syntax.Stmt{c.Y}, s)
+		inner := s.clone()
+		if _, ok := c.X.Cmd.(*syntax.CallExpr); ok && c.Op == syntax.AndStmt && s.then != nil && !c.X.Negated {
+			inner.folders = s.then // it has not failed
+		}
+		why := r.stmt(c.Y, inner)
+		s.join(inner)
+		return why
 	case syntax.Pipe, syntax.PipeAll:
 		if why := r.stmt(c.X, s.clone()); why != "" {
 			return why
@@ -153,7 +161,12 @@ func (r *reader) loop(c *syntax.ForClause, s *scope) string {
 		if why := assignFault(l.Name.Value, anyValue); why != "" {
 			return why
 		}
-		s.vars[l.Name.Value] = oneOf(items, !l.InPos.IsValid())
+		if why := r.globsFault(items, s); why != "" {
+			return why
+		}
+		each := oneOf(items, !l.InPos.IsValid())
+		each.inside = r.roots.Bounds() && l.InPos.IsValid() && !slices.ContainsFunc(items, func(w word) bool { return !w.glob && !w.known() || r.readFault(w, s) != "" })
+		s.vars[l.Name.Value] = each
 	case *syntax.CStyleLoop:
 		if why := r.arithmetic(l.Init, s); why != "" {
 			return why
@@ -223,6 +236,7 @@ func (r *reader) function(c *syntax.FuncDecl) string {
 		return "a function with the name of the command " + c.Name.Value
 	}
 	r.functions[c.Name.Value] = true
+	r.strays = r.strays || leaves(c.Body)
 	r.byCalls.forget(c.Body)
 	return r.stmt(c.Body, newScope())
 }
@@ -308,9 +322,15 @@ func (r *reader) redirect(redirect *syntax.Redirect, s *scope) string {
 		if strings.HasPrefix(file.text, "/dev/tcp") || strings.HasPrefix(file.text, "/dev/udp") || strings.HasPrefix(file.text, unknown) && file.many {
 			return sign + " from " + shown(file)
 		}
-		return secretFile(file)
+		if why := secretFile(file); why != "" {
+			return why
+		}
+		return r.readFault(file, s)
 	case syntax.RdrOut, syntax.AppOut, syntax.RdrAll, syntax.AppAll, syntax.RdrClob:
 		if file.is("/dev/null") || file.is("/dev/stderr") || file.is("/dev/stdout") {
+			return ""
+		}
+		if r.writes(file, s, false) {
 			return ""
 		}
 		return sign + " to " + shown(file)

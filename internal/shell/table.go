@@ -20,6 +20,7 @@ var tables embed.FS
 type row struct {
 	name    string
 	kind    kind
+	detail  string         // of kind writes: which operands it writes
 	skip    int            // of kind runs: how many operands are before the command that is run
 	shape   *regexp.Regexp // what the operands must look like, where kind is matched
 	do      handler        // what judges the options and operands beyond the table
@@ -44,6 +45,7 @@ const (
 	runs     kind = "runs"     // a command follows that is judged by itself
 	asks     kind = "asks"     // known to do more than read; only its --help and --version read
 	secret   kind = "secret"   // prints secrets
+	writing  kind = "writes"   // writes files that it names, and asks unless they are below a root of the host's
 )
 
 // An option is how an option is written, and what of its value is harmless.
@@ -68,6 +70,9 @@ var marks = []string{
 	"help",    // --help may be behind a subcommand that is not listed
 	"alone",   // without operands it reads its input, or prints something
 	"pattern", // the first operand is a pattern or a program, and no file
+	"text",    // no word is the name of a file
+	"command", // its operands are a command, which is judged by itself
+	"remote",  // its words name things elsewhere, and files only behind file:// or @
 }
 
 var (
@@ -222,6 +227,10 @@ func (t *tableReader) row(name string, words []string) (*row, error) {
 	case runs:
 		if detail != "" {
 			made.skip = int(detail[0] - '0')
+		}
+	case writing:
+		if made.detail = detail; detail != "all" && detail != "last" && detail != "move" {
+			return nil, fmt.Errorf("no operands %q that are written", detail)
 		}
 	case anything, nothing, urls, group, menu, verbs, asks, secret:
 	default:

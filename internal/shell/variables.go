@@ -17,6 +17,7 @@ type value struct {
 	single bool   // it has no blank and no pattern
 	number bool   // it is an integer
 	list   bool   // it may be several words or none, even in quotes: "$@"
+	inside bool   // it is a path below the roots of what is read
 }
 
 var anyValue = value{text: unknown, dash: true}
@@ -50,14 +51,28 @@ func isNumber(text string) bool {
 type scope struct {
 	vars   map[string]value
 	exempt bool // a test only looks whether a variable is there
+
+	folders []string // in which a command may run; nil if that is not known, or does not matter
+	then    []string // the same behind a cd that did not fail
+	moved   bool     // the command was told another folder, below a root
+}
+
+// elsewhere returns the scope of a command that was told another folder.
+func (s *scope) elsewhere() *scope {
+	moved := *s
+	moved.moved = true
+	return &moved
 }
 
 func newScope() *scope { return &scope{vars: make(map[string]value)} }
 
-func (s *scope) clone() *scope { return &scope{vars: maps.Clone(s.vars), exempt: s.exempt} }
+func (s *scope) clone() *scope {
+	return &scope{vars: maps.Clone(s.vars), exempt: s.exempt, folders: s.folders, moved: s.moved}
+}
 
 // join takes over what a part that may not have run has assigned.
 func (s *scope) join(other *scope) {
+	s.folders = union(s.folders, other.folders)
 	for name, theirs := range other.vars {
 		s.vars[name] = join(s.get(name), theirs)
 	}
@@ -80,11 +95,16 @@ func (s *scope) initial(name string) value {
 	switch name {
 	case "HOME":
 		return value{text: "~"}
+	case "PWD":
+		if len(s.folders) == 1 {
+			return value{text: s.folders[0]}
+		}
+		return value{text: unknown}
 	case "?", "#", "$", "!", "UID", "EUID", "PPID", "RANDOM", "LINENO", "SECONDS", "EPOCHSECONDS", "COLUMNS", "LINES", "SHLVL", "BASHPID":
 		return value{text: unknown, number: true}
 	case "@", "*":
 		return value{text: unknown, dash: true, list: true}
-	case "PWD", "OLDPWD", "TMPDIR", "USER", "LOGNAME", "SHELL", "HOSTNAME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "GOPATH", "GOROOT":
+	case "OLDPWD", "TMPDIR", "USER", "LOGNAME", "SHELL", "HOSTNAME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "GOPATH", "GOROOT":
 		return value{text: unknown}
 	}
 	return anyValue
@@ -92,6 +112,9 @@ func (s *scope) initial(name string) value {
 
 // forget makes the variables unknown that a loop, or a function, may assign before or again.
 func (s *scope) forget(nodes ...syntax.Node) {
+	if s.folders != nil && leaves(nodes...) {
+		s.folders = nil
+	}
 	for _, node := range nodes {
 		syntax.Walk(node, func(n syntax.Node) bool {
 			switch n := n.(type) {

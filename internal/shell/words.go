@@ -20,6 +20,7 @@ type word struct {
 	dash   bool   // it, or one of the words that it becomes, may begin with a dash that is not in text
 	glob   bool   // it has a pattern, which the shell replaces by names of files
 	number bool   // it is a number, known or not
+	inside bool   // it is a path below the roots of what is read
 }
 
 // wild reports whether a word may become an option that is not in its text.
@@ -187,12 +188,13 @@ func (r *reader) text(arg *syntax.Word, s *scope) (v value, why string) {
 
 // A builder makes one word from its parts.
 type builder struct {
-	r     *reader
-	s     *scope
-	w     word
-	whole bool // the shell does not cut the word, nor look for files
-	begun bool
-	parts int // of the word
+	r      *reader
+	s      *scope
+	w      word
+	whole  bool // the shell does not cut the word, nor look for files
+	begun  bool
+	parts  int // of the word
+	quotes int // parts of the quoted text that is the whole word
 }
 
 // add appends what a variable or substitution gives.
@@ -213,6 +215,7 @@ func (b *builder) add(v value, quoted bool) {
 	b.w.text += v.text
 	b.begun = true
 	b.w.number = first && v.number
+	b.w.inside = first && v.inside && b.parts == 1 && (!quoted || b.quotes == 1)
 	begins := v.dash && (first || strings.Trim(b.w.text, unknown) == "")
 	switch {
 	case quoted || b.whole || v.single || v.number:
@@ -236,6 +239,9 @@ func (b *builder) part(part syntax.WordPart, quoted bool) string {
 			return `a text that is translated, $"…"`
 		}
 		b.w.quoted = true
+		if b.parts == 1 {
+			b.quotes = len(p.Parts)
+		}
 		if len(p.Parts) == 0 {
 			b.begun = true
 		}

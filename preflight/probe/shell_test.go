@@ -115,7 +115,7 @@ func TestShell(t *testing.T) {
 		{"find * -name x", probeRisk, "may become an option"},
 		{"sort *", probeRisk, "may become an option"},
 		{"sort -o x y", probeRisk, "-o"},
-		{"sort -uo x y", probeRisk, "-uo"},
+		{"sort -uo x y", probeRisk, "-o"},
 		{"sort y --outp=x", probeRisk, "--outp"},
 		{"sort --compress-program=./x y", probeRisk, "--compress-program"},
 		{"sort -- -o", probeRisk, "behind --"},

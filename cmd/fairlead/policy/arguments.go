@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -20,6 +21,7 @@ func (r *reader) arguments(v hujson.Value, key string) {
 	r.to.Arguments = make(preflight.Rules)
 	r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
 		var rules []preflight.Rule
+		r.ruled = name
 		read := each(r, &rules, r.argumentRule)
 		if m.Value.Value.Kind() != '[' {
 			rules = make([]preflight.Rule, 1)
@@ -40,23 +42,30 @@ func (r *reader) arguments(v hujson.Value, key string) {
 	})
 }
 
-// argumentRule reads {"when": {"method": ["get"]}, "class": "safe"}, or {"argument": "sql", "probe": "sql"}.
+// argumentRule reads {"when": {"method": ["get"]}, "class": "safe"}, {"argument": "sql", "probe": "sql"}, or
+// {"argument": "path", "file": "write"}.
 func (r *reader) argumentRule(v hujson.Value, key string, to *preflight.Rule) {
 	var when preflight.Condition
-	var class, argument, probe string
+	var class, argument, probe, file string
 	read := r.into(v, key, keys{
 		"when": r.when(&when), "class": text(r, &class, classes...), "argument": &argument, "probe": text(r, &probe, preflight.Languages()...),
+		"file": text(r, &file, fileRead, fileWrite),
 	})
 	rule := map[string]func() preflight.Rule{"safe": when.Safe, "moderate": when.Moderate, "dangerous": when.Dangerous}[class]
-	judges, decides := argument != "" || probe != "", rule != nil || when.String() != ""
+	judges, decides := argument != "" || probe != "" || file != "", rule != nil || when.String() != ""
 	switch {
 	case !read:
 	case judges && decides:
 		r.faultf(v, key, `it has both "when" with "class", and "argument" with "probe"; write two rules`)
+	case probe != "" && file != "":
+		r.faultf(v, key, `it has both "probe" and "file"; write two rules`)
+	case argument != "" && file != "":
+		r.files = append(r.files, fileRule{r.ruled, v, key})
+		*to = r.to.fileRule(r.ruled, argument, file)
 	case argument != "" && probe != "":
 		*to = preflight.Argument(argument, probes.Of(probe))
 	case judges:
-		r.faultf(v, key, `it needs "argument" and "probe"`)
+		r.faultf(v, key, `it needs "argument", and "probe" or "file"`)
 	case rule != nil && when.String() != "":
 		*to = rule()
 	default:
@@ -84,6 +93,78 @@ func (r *reader) probes(v hujson.Value, key string) {
 			r.to.Probes = append(r.to.Probes, one)
 		})
 	})
+}
+
+// What a rule lets a tool do to the files that an argument names.
+const (
+	fileRead  = "read"
+	fileWrite = "write"
+)
+
+// A fileRule is a rule by the paths of its tool, which the file may have behind it.
+type fileRule struct {
+	tool string
+	at   hujson.Value
+	key  string
+}
+
+// fileRule returns a rule that judges an argument by the paths of a tool.
+func (p *Policy) fileRule(tool, argument, file string) preflight.Rule {
+	judge := sync.OnceValue(func() preflight.Rule {
+		server, name, _ := strings.Cut(tool, "/")
+		in := p.paths(server, name)
+		switch {
+		case in == nil || in.Check() != nil: // the file has a fault
+			return func(preflight.Arguments) (preflight.Verdict, bool) { return preflight.Verdict{}, true }
+		case file == fileWrite:
+			return in.Writes(argument)
+		}
+		return in.Reads(argument)
+	})
+	return func(a preflight.Arguments) (preflight.Verdict, bool) { return judge()(a) }
+}
+
+// checkFiles refuses rules by paths of tools that have none.
+func (r *reader) checkFiles() {
+	for _, one := range r.files {
+		if server, name, _ := strings.Cut(one.tool, "/"); r.to.paths(server, name) == nil {
+			r.faultf(one.at, one.key, `no pattern of "paths" matches %s, so that "file" has no folders`, one.tool)
+		}
+	}
+}
+
+// paths reads for each pattern the folders where tools may read and write.
+func (r *reader) paths(v hujson.Value, key string) {
+	r.members(v, key, func(_ string, m hujson.ObjectMember, key string) {
+		one := Located{Line: r.line(m.Name.StartOffset)}
+		if !r.into(m.Name, key, &one.Tool) {
+			return
+		}
+		p := &one.Paths
+		read := r.into(m.Value, key, keys{
+			"folder": text(r, &p.Folder), "home": text(r, &p.Home), "read": texts(r, &p.Read), "write": texts(r, &p.Write), "local": &p.Local,
+		})
+		switch err := p.Check(); {
+		case !read:
+		case err != nil:
+			r.faultf(m.Value, key, "%v", err)
+		case !one.Tool.namesServer():
+			r.faultf(m.Name, key, `paths may let calls pass; name the server: "server/*"`)
+		}
+		r.to.Paths = append(r.to.Paths, one)
+	})
+}
+
+// PathsOf returns the folders where a tool may read and write, nil if the file has none for it.
+func (p *Policy) PathsOf(t *middleware.Tool) *preflight.Paths { return p.paths(t.Server, t.Name()) }
+
+func (p *Policy) paths(server, tool string) (last *preflight.Paths) {
+	for i := range p.Paths {
+		if p.Paths[i].Tool.Matches(server, tool) {
+			last = &p.Paths[i].Paths
+		}
+	}
+	return last
 }
 
 // off switches a probe off.

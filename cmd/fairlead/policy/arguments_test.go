@@ -39,8 +39,8 @@ func TestFaultsOfRulesOverArguments(t *testing.T) {
 		{"a pattern", `{"a/*": {"class": "safe", "when": {"m": ["x"]}}}`, "arguments.a/*: it names no tool"},
 		{"no server", `{"b": {"class": "safe", "when": {"m": ["x"]}}}`, "arguments.b: it names no tool"},
 		{"a list", `[]`, "arguments: it has to be an object"},
-		{"an argument without a probe", `{"a/b": {"argument": "q"}}`, `arguments.a/b: it needs "argument" and "probe"`},
-		{"a probe without an argument", `{"a/b": {"probe": "sql"}}`, `arguments.a/b: it needs "argument" and "probe"`},
+		{"an argument without a probe", `{"a/b": {"argument": "q"}}`, `arguments.a/b: it needs "argument", and "probe" or "file"`},
+		{"a probe without an argument", `{"a/b": {"probe": "sql"}}`, `arguments.a/b: it needs "argument", and "probe" or "file"`},
 		{"an unknown probe", `{"a/b": {"argument": "q", "probe": "SQL"}}`, `arguments.a/b.probe: "SQL" is none of cron, cypher`},
 		{"a probe with a class", `{"a/b": {"argument": "q", "probe": "sql", "class": "safe"}}`, `it has both "when" with "class", and "argument" with "probe"`},
 		{"a probe with a condition", `{"a/b": {"argument": "q", "probe": "sql", "when": {"m": ["x"]}}}`, `write two rules`},
@@ -157,6 +157,70 @@ func TestSchemaNamesTheProbes(t *testing.T) {
 	for _, language := range preflight.Languages() {
 		if !strings.Contains(string(policy.Schema), `"`+language+`"`) {
 			t.Errorf("policy.schema.json does not name %s", language)
+		}
+	}
+}
+
+// The folders of the file decide what a command line, a path and a rule by a path may do.
+func TestPathsOfAPolicy(t *testing.T) {
+	t.Parallel()
+	p := parse(t, `{
+		"arguments": {"fs/write_file": {"argument": "path", "file": "write"}},
+		"paths": {"box/*": {"folder": "/work"}, "box/run": {"folder": "/work/app", "home": "/home/me", "read": ["~/notes"], "write": ["scratch"]},
+			"fs/*": {"folder": "/work/app", "read": ["."], "write": ["/tmp/out"]}}}`)
+	shell := annotation.Destructive()
+	shell.Conditions = []annotation.Condition{{Argument: "/command", Absent: annotation.Dangerous, Other: annotation.Dangerous, Language: "posix-shell"}}
+	for _, c := range []struct {
+		server, tool string
+		known        annotation.Annotations
+		arguments    string
+		want         annotation.Safety
+	}{
+		{"box", "run", shell, `{"command":"cat ~/notes/x main.go"}`, annotation.Safe},
+		{"box", "run", shell, `{"command":"cat /etc/passwd"}`, annotation.Dangerous},
+		{"box", "run", shell, `{"command":"date > scratch/now"}`, annotation.Moderate},
+		{"box", "other", shell, `{"command":"cat /etc/passwd"}`, annotation.Safe},
+		{"box", "other", shell, `{"command":"cat .env"}`, annotation.Dangerous},
+		{"else", "run", shell, `{"command":"cat /etc/passwd"}`, annotation.Safe},
+		{"fs", "read_file", annotation.ReadOnly(), `{"path":"main.go"}`, annotation.Safe},
+		{"fs", "read_file", annotation.ReadOnly(), `{"path":"/etc/passwd"}`, annotation.Dangerous},
+		{"fs", "write_file", annotation.Destructive(), `{"path":"/tmp/out/x"}`, annotation.Moderate},
+		{"fs", "write_file", annotation.Destructive(), `{"path":"/work/app/x"}`, annotation.Dangerous},
+	} {
+		tool, err := middleware.NewTool(c.server, &mcp.Tool{Name: c.tool}, c.known.Attribute(annotation.Inferred, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got annotation.Safety
+		caller := preflight.New(preflight.Options{Rules: p.Arguments, Paths: p.PathsOf})(middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			got = call.Tool.Safety()
+			return &mcp.CallToolResult{}, nil
+		}))
+		if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(c.arguments)}); err != nil || got != c.want {
+			t.Errorf("%s %s: %v, %v, want %v", tool, c.arguments, got, err, c.want)
+		}
+	}
+	tool, _ := middleware.NewTool("box", &mcp.Tool{Name: "run"}, annotation.Destructive())
+	if got, want := p.Explain(tool), `files are judged by the paths of "box/run"`; !strings.Contains(got, want) {
+		t.Errorf("explained as %s, want %s", got, want)
+	}
+}
+
+func TestFaultsOfPaths(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, text, want string }{
+		{"no folder", `"paths": {"box/*": {}}`, `paths.box/*: the folder "" is not an absolute path`},
+		{"a relative folder", `"paths": {"box/*": {"folder": "app"}}`, `the folder "app" is not an absolute path`},
+		{"a root below no home", `"paths": {"box/*": {"folder": "/app", "read": ["~/x"]}}`, `the root "~/x" is neither`},
+		{"any server", `"paths": {"*": {"folder": "/app"}}`, "paths may let calls pass; name the server"},
+		{"an unknown key", `"paths": {"box/*": {"folder": "/app", "wirte": ["x"]}}`, `did you mean "write"?`},
+		{"a rule without paths", `"arguments": {"fs/write_file": {"argument": "path", "file": "write"}}`, `no pattern of "paths" matches fs/write_file`},
+		{"a rule of another kind", `"arguments": {"fs/write_file": {"argument": "path", "file": "delete"}}`, `"delete" is none of read, write`},
+		{"a rule with both", `"arguments": {"fs/x": {"argument": "path", "file": "read", "probe": "sql"}}`, `it has both "probe" and "file"`},
+	} {
+		p, err := policy.Parse("p.json", []byte("{"+c.text+"}"))
+		if p != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, %v, want %q", c.name, p, err, c.want)
 		}
 	}
 }

@@ -196,6 +196,11 @@ func (p *Policy) Explain(t *middleware.Tool) string {
 			fmt.Fprintf(&b, "  %s: texts in %s are %s by %q\n", p.At(one.Line), safetext.Line(one.Language), as, one.Tool)
 		}
 	}
+	for _, one := range p.Paths {
+		if one.Tool.Matches(t.Server, t.Name()) {
+			fmt.Fprintf(&b, "  %s: files are judged by the paths of %q\n", p.At(one.Line), one.Tool)
+		}
+	}
 	so := map[Verdict]string{
 		Deny: "neither listed nor called", Ask: "a person is asked", Allow: "called", None: "no rule decides, and its class does: " + class.String(),
 	}[verdict]

@@ -29,6 +29,7 @@ func Parse(name string, text []byte) (*Policy, error) {
 		return nil, err
 	}
 	r.into(v, "", r.policy())
+	r.checkFiles()
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -49,6 +50,7 @@ func (r *reader) policy() keys {
 		"tools":       each(r, &p.Tools, r.tool),
 		"arguments":   r.arguments,
 		"probes":      r.probes,
+		"paths":       r.paths,
 		"permissions": each(r, &p.Permissions, r.permission),
 		"scopes":      each(r, &p.Scopes, r.scope),
 		"approvals":   r.approvals,

@@ -48,6 +48,8 @@ type Policy struct {
 
 	// Probes say as which language texts of arguments are judged.
 	Probes []Probing
+	// Paths are the folders where tools may read and write.
+	Paths []Located
 
 	// By are who is asked: elicit, web, terminal, deny; nil where the file does not say.
 	By []string
@@ -125,6 +127,13 @@ type Probing struct {
 	Language string // as inference names it
 	As       string // one of [preflight.Languages], "" for "off"
 	Line     int    // in the file, from 1
+}
+
+// A Located is one entry of "paths": the folders where tools may read and write. Of several that match, the last counts.
+type Located struct {
+	Tool  Pattern
+	Paths preflight.Paths
+	Line  int // in the file, from 1
 }
 
 // A Permission is one entry of "permissions": what a caller of tools needs. Of several that match, the last counts.

@@ -49,6 +49,9 @@ type reader struct {
 	faults []*Error
 	wrong  int // how many faults there are, of which the first are kept
 
+	ruled string     // the tool whose rules are read
+	files []fileRule // that need the paths of their tools
+
 	offset, breaks int // how many line breaks stand before what was asked for last
 }
 

@@ -64,6 +64,9 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	judge := preflight.Options{
 		Rules: now.Arguments, WorstCase: now.WorstCase, Language: now.LanguageOf, Logger: log,
 	}
+	if len(now.Paths) > 0 {
+		judge.Paths = now.PathsOf
+	}
 	ask := now.Approvals
 	ask.Timeout = cmp.Or(ask.Timeout, answerTime)
 	ask.Logger = log
