@@ -73,7 +73,9 @@ var (
 // A storeError keeps the store's own words from a model.
 type storeError struct{ err error }
 
-func (storeError) Error() string   { return "it could not be written down; the log of the host says why" }
+func (storeError) Error() string {
+	return "the store of approvals failed; the log of the host has the reason"
+}
 func (e storeError) Unwrap() error { return e.err }
 
 // A PendingError ends the first leg of a call whose caller asks the person. A [Confirmer] that

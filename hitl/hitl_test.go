@@ -144,7 +144,7 @@ func TestNewRefusesNegativeNumbers(t *testing.T) {
 		{hitl.Options{MaxPendingPerScope: -1}, "hitl: Options.MaxPendingPerScope is negative"},
 		{hitl.Options{SessionLifetime: -1}, "hitl: Options.SessionLifetime is negative"},
 		{hitl.Options{AlwaysLifetime: -1}, "hitl: Options.AlwaysLifetime is negative"},
-		{hitl.Options{Remember: hitl.Always + 1}, "hitl: Options.Remember is none of Once, Session and Always"},
+		{hitl.Options{Remember: hitl.Always + 1}, "hitl: Options.Remember must be Once, Session or Always"},
 		{hitl.Options{TwoSteps: []hitl.TwoStep{{Draft: "a"}}}, "hitl: each of Options.TwoSteps needs a Draft and a Commit that differ"},
 		{hitl.Options{TwoSteps: []hitl.TwoStep{{Draft: "a", Commit: "a"}}}, "hitl: each of Options.TwoSteps needs a Draft and a Commit that differ"},
 	} {

@@ -80,7 +80,7 @@ type Options struct {
 func (o Options) check() {
 	fault.RefuseNegative("hitl: Options", o)
 	if o.Remember > Always {
-		panic("hitl: Options.Remember is none of Once, Session and Always")
+		panic("hitl: Options.Remember must be Once, Session or Always")
 	}
 	for _, pair := range o.TwoSteps {
 		if pair.Draft == "" || pair.Commit == "" || pair.Draft == pair.Commit {

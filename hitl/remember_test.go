@@ -91,7 +91,7 @@ func TestNothingIsRememberedThatWasNotOffered(t *testing.T) {
 		{"the zero decision's yes", hitl.Options{Remember: hitl.Always}, hitl.Decision{}, 2},
 		{"longer than offered", hitl.Options{Remember: hitl.Session}, hitl.Decision{Remember: hitl.Always}, 2},
 		{"an unknown length", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: 9}, 2},
-		{"an offer that is none", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 1}, 2},
+		{"an unknown offer", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 1}, 2},
 		{"a negative offer", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: -1}, 2},
 		{"a pattern", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 1}, 1},
 		{"a pattern that does not fit is not offered", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 2}, 2},
@@ -225,7 +225,7 @@ func TestEndIsChosen(t *testing.T) {
 	r := asks(t, `{}`)
 	r.Offers, r.Lifetimes = []hitl.Offer{{Longest: hitl.Always, Lifetime: 10 * day}}, approvals.Lifetimes(10*day)
 	_, err := terminal.New(strings.NewReader("a\n2 days\nn\n"), &out).Confirm(t.Context(), r)
-	for _, want := range []string{"[1] 1 day  [2] 1 week  [3] 10 days  [Enter] 10 days, until ", `"2 days" is none of these; nothing was decided`} {
+	for _, want := range []string{"[1] 1 day  [2] 1 week  [3] 10 days  [Enter] 10 days, until ", `"2 days" is not one of these; nothing was decided`} {
 		if err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in %s, %v", want, &out, err)
 		}

@@ -83,7 +83,7 @@ func (a *asker) begin(ctx context.Context, yes *agreed) error {
 	case err == nil:
 		err = used.Err
 	}
-	return fmt.Errorf("its use is void: %w", storeError{err})
+	return fmt.Errorf("the approval can no longer be used: %w", storeError{err})
 }
 
 // end runs when the call has returned; the store takes no use after it.

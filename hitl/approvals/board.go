@@ -23,7 +23,7 @@ import (
 //
 // It is safe for concurrent use. An error is a denial of the call that the question is about.
 type Board interface {
-	// Post hangs up a question. An ID that was used already is an error.
+	// Post publishes a question. An ID that was used already is an error.
 	Post(ctx context.Context, n Notice) error
 	// Wait returns the answer once it is there, [ErrNoEffect] where none can come any
 	// more, or the end of the context.
@@ -100,7 +100,7 @@ func (b *MemoryBoard) Post(_ context.Context, n Notice) error {
 	case n.ID == "":
 		return errors.New("approvals: a notice needs an ID")
 	case b.notices[n.ID] != nil:
-		return fmt.Errorf("approvals: the question %s hangs already", n.ID)
+		return fmt.Errorf("approvals: the question %s is already posted", n.ID)
 	}
 	n.Question = bytes.Clone(n.Question)
 	b.posted++

@@ -172,7 +172,7 @@ func (b *book) check(e entry, now time.Time) error {
 			return fmt.Errorf("approvals: %d approvals of this scope are remembered already; forget some", maxStanding)
 		}
 	case e.Op != forgotten && e.Op != noEffect:
-		return fmt.Errorf("approvals: %q is no entry", e.Op)
+		return fmt.Errorf("approvals: unknown entry %q", e.Op)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func ExampleGuardHandler() {
 		}
 	}
 	// Output:
-	// The server crm asks. This is no approval of a call.
+	// The server crm asks. This is not an approval of a call.
 	//
 	//     Which Ada?
 	// elicit: the server crm asked for input, and nothing was shown: its message asks for what looks like a secret

@@ -46,7 +46,7 @@ func GuardHandler(server func(*mcp.ClientSession) string, show Handler) Handler 
 			return nil, fmt.Errorf("elicit: the server %s asked for input, and nothing was shown: %w", name, err)
 		}
 		shown := *req.Params
-		shown.Message = fmt.Sprintf("The server %s asks. This is no approval of a call.\n\n    %s",
+		shown.Message = fmt.Sprintf("The server %s asks. This is not an approval of a call.\n\n    %s",
 			safetext.Line(name), strings.ReplaceAll(safetext.Cut(safetext.Text(shown.Message), maxAsked), "\n", "\n    "))
 		if address != "" {
 			shown.Message += "\n\nIt wants you to open:\n\n    " + address
@@ -88,7 +88,7 @@ func formFault(schema any) error {
 	}
 	fields, ok := form["properties"].(map[string]any)
 	if !ok && form["properties"] != nil {
-		return errors.New("its form cannot be read: its properties are no object")
+		return errors.New("its form cannot be read: its properties are not an object")
 	}
 	if what := wordsFault(form); what != "" {
 		return errors.New("its form" + what)
@@ -96,7 +96,7 @@ func formFault(schema any) error {
 	for name, field := range fields {
 		words, ok := field.(map[string]any)
 		if !ok {
-			return fmt.Errorf("its form cannot be read: its field %.80q is no object", name)
+			return fmt.Errorf("its form cannot be read: its field %.80q is not an object", name)
 		}
 		what := wordsFault(words)
 		if aboutSecret(name) {
@@ -116,7 +116,7 @@ func wordsFault(of map[string]any) string {
 	for _, name := range []string{"title", "description"} {
 		switch text, ok := of[name].(string); {
 		case !ok && of[name] != nil:
-			return " has a " + name + " that is no text"
+			return " has a " + name + " that is not a string"
 		case aboutSecret(text):
 			return fishes
 		}
@@ -137,9 +137,9 @@ func addressFault(address string) error {
 	case len(address) > maxAddress:
 		return fmt.Errorf("its address has %d bytes, more than %d", len(address), maxAddress)
 	case err != nil:
-		return errors.New("its address is none")
+		return errors.New("its address is not a valid URL")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("its address is one of %.20q, and only http and https are shown", u.Scheme)
+		return fmt.Errorf("its address has the scheme %.20q, and only http and https are shown", u.Scheme)
 	case u.User != nil:
 		return errors.New("its address has a name in it, which hides the host")
 	case u.Hostname() == "":

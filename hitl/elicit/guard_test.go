@@ -81,7 +81,7 @@ func TestWhatServersAskIsScreened(t *testing.T) {
 		{"B313: an API key as a field", form("Confirm deletion", field("api_key", "", "")), ""},
 		{"B313: a password in a title", form("Confirm deletion", field("value", "Your password", "")), ""},
 		{"B313: a PIN in a description", form("Confirm deletion", field("value", "", "The PIN of your card.")), ""},
-		{"B313: a form that looks like ours", form("Allow this call?", field("decision", "", "")), "The server crm asks. This is no approval of a call.\n\n    Allow this call?"},
+		{"B313: a form that looks like ours", form("Allow this call?", field("decision", "", "")), "The server crm asks. This is not an approval of a call.\n\n    Allow this call?"},
 		{"a form", form("Which\none?\u202e", field("number", "", "")), "    Which\n    one?\\u202e"},
 		{"B315: a look-alike in ASCII", to("https://paypa1.example/login"), "\n\n    https://paypa1.example/login"},
 		{"B315: punycode", to("https://xn--pypal-4ve.example/"), "\n\n    https://xn--pypal-4ve.example/"},
@@ -129,9 +129,9 @@ func TestNoSecretIsAskedForBesidesWhatIsLookedAt(t *testing.T) {
 		"a description that encoding/json overlays": {Mode: "form", Message: "Sign in.", RequestedSchema: both},
 		"properties that encoding/json overlays":    {Mode: "form", Message: "Sign in.", RequestedSchema: twice},
 		"a description of the whole form":           {Mode: "form", Message: "Sign in.", RequestedSchema: map[string]any{"type": "object", "description": "Your password, please"}},
-		"properties that are no object":             {Mode: "form", Message: "Sign in.", RequestedSchema: map[string]any{"properties": []any{"password"}}},
-		"a field that is no object":                 {Mode: "form", Message: "Sign in.", RequestedSchema: map[string]any{"properties": map[string]any{"value": "password"}}},
-		"a title that is no text":                   {Mode: "form", Message: "Sign in.", RequestedSchema: map[string]any{"properties": map[string]any{"value": map[string]any{"title": []any{"password"}}}}},
+		"properties that are a list":                {Mode: "form", Message: "Sign in.", RequestedSchema: map[string]any{"properties": []any{"password"}}},
+		"a field that is a string":                  {Mode: "form", Message: "Sign in.", RequestedSchema: map[string]any{"properties": map[string]any{"value": "password"}}},
+		"a title that is a list":                    {Mode: "form", Message: "Sign in.", RequestedSchema: map[string]any{"properties": map[string]any{"value": map[string]any{"title": []any{"password"}}}}},
 		"another alphabet, percent-encoded":         {Mode: "url", Message: "Sign in.", URL: "https://p%D0%B0ypal.example/"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -125,7 +125,7 @@ func (in *Inbox) askBoard(ctx context.Context, q *question) (hitl.Decision, erro
 		until = time.Now().Add(sessionLifetime) // while somebody waits
 	}
 	if err = in.o.Board.Post(ctx, approvals.Notice{ID: id, Until: until, Question: form}); err != nil {
-		return hitl.Decision{}, fmt.Errorf("inbox: the question could not be hung up: %w", err)
+		return hitl.Decision{}, fmt.Errorf("inbox: the question could not be posted: %w", err)
 	}
 	in.mu.Lock()
 	if in.waiting[id] == q {

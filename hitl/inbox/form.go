@@ -64,7 +64,7 @@ func read(form url.Values, q *question) (answer, error) {
 	case what == "edit":
 		arguments, err := q.edited(form.Get("arguments"))
 		if err != nil {
-			return bad("The arguments are no JSON object with each member once: %v.", err)
+			return bad("The arguments have to be one JSON object with each member once: %v.", err)
 		}
 		a.decision.Verdict, a.decision.Arguments = hitl.Approved, arguments
 	default:

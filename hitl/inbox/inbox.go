@@ -86,7 +86,7 @@ var _ hitl.Confirmer = (*Inbox)(nil)
 func New(o Options) *Inbox {
 	o.Path = cmp.Or(o.Path, "/approvals/")
 	if !strings.HasPrefix(o.Path, "/") || !strings.HasSuffix(o.Path, "/") || strings.ContainsAny(o.Path, "{}?# ;,\"\\") {
-		panic(fmt.Sprintf("inbox: Options.Path %q does not begin and end with a slash, or is no plain path", o.Path))
+		panic(fmt.Sprintf("inbox: Options.Path %q does not begin and end with a slash, or has other characters than those of a plain path", o.Path))
 	}
 	if o.MaxPending < 0 {
 		panic("inbox: Options.MaxPending is negative")

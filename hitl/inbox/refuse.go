@@ -26,7 +26,7 @@ var (
 	errOrigin   = refuse(http.StatusForbidden, "This came from another page than the inbox itself. Decide on its own page.")
 	errNobody   = refuse(http.StatusUnauthorized, "You have not come in by a link. Open the one that the program printed, or ask it for another.")
 	errStranger = refuse(http.StatusForbidden, "You are not one of those who may decide here. Ask the operator, who can add your name.")
-	errLink     = refuse(http.StatusUnauthorized, "This link was used already, is too old or is none. Ask the program for another.")
+	errLink     = refuse(http.StatusUnauthorized, "This link was used already, is too old, or is not valid. Ask the program for another.")
 	errHurry    = refuse(http.StatusTooManyRequests, "Too many attempts. Wait a minute.")
 	errMethod   = refuse(http.StatusMethodNotAllowed, "Looking decides nothing, and only the page's own forms do. Nothing was decided.")
 	errForm     = refuse(http.StatusUnsupportedMediaType, "Only the page's own forms are read (application/x-www-form-urlencoded).")

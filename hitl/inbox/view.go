@@ -109,7 +109,7 @@ func (in *Inbox) render(w http.ResponseWriter, status int, name string, page any
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // who has gone needs no page
+	_, _ = w.Write(b.Bytes()) // a client that has gone needs no page
 }
 
 // listed draws what waits, all of it if together is empty.

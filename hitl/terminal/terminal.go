@@ -116,7 +116,7 @@ func (t *terminal) edit(ctx context.Context, request *hitl.Request) (ok bool, er
 		return false, err
 	}
 	if !json.Valid([]byte(text)) || !strings.HasPrefix(text, "{") {
-		fmt.Fprintln(t.out, "  That is no JSON object; nothing was changed.")
+		fmt.Fprintln(t.out, "  That is not a JSON object; nothing was changed.")
 		return false, nil
 	}
 	request.Arguments, request.Why, request.Undo = json.RawMessage(text), "", "" // those spoke of the old ones
@@ -143,7 +143,7 @@ func (t *terminal) end(ctx context.Context, request hitl.Request) (lifetime time
 		word = ends[n-1].Name
 	}
 	if lifetime, ok = request.Lifetime(word); !ok {
-		fmt.Fprintf(t.out, "  \"%s\" is none of these; nothing was decided.\n", safetext.Cut(safetext.Line(text), 80))
+		fmt.Fprintf(t.out, "  \"%s\" is not one of these; nothing was decided.\n", safetext.Cut(safetext.Line(text), 80))
 	}
 	return lifetime, ok, err
 }

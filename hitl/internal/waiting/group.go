@@ -52,7 +52,7 @@ func (s *Groups[Q, A]) Ask(ctx context.Context, ticket *turn.Ticket, id string, 
 	if leads {
 		s.lead(t, g, put)
 	}
-	<-g.over                    // also for who has gone: the question keeps its place until the dialog has ended
+	<-g.over                    // even if the caller has left: its question occupies the queue until the dialog has ended
 	return g.answers[id], g.err // by id: the zero value is a denial
 }
 
