@@ -79,7 +79,7 @@ record was written. The file is also verified: the exit code is 1 if it is damag
 		ValidArgsFunction: cobra.FixedCompletions([]string{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.since < 0 || f.since == 0 && cmd.Flags().Changed("since") {
-				return fmt.Errorf("--since %v is no time that has passed; give one such as 24h", f.since)
+				return fmt.Errorf("--since: want a time of more than 0, such as 24h, got %v", f.since)
 			}
 			return eachRecord(args[0], func(path string, r audit.Report) error {
 				if flow != "" {

@@ -98,7 +98,7 @@ func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target
 		}
 	}
 	if len(arguments) > maxArguments || !json.Valid(arguments) || !bytes.HasPrefix(bytes.TrimSpace(arguments), []byte("{")) {
-		return errors.New(`--arguments is no JSON object; write one such as {"path":"notes.txt"}`)
+		return errors.New(`--arguments: want a JSON object, such as {"path":"notes.txt"}`)
 	}
 	lock, err := loadLock(o.lock)
 	if err != nil {

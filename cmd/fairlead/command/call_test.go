@@ -20,22 +20,22 @@ func TestCall(t *testing.T) {
 		code        int
 		out, stderr string
 	}{
-		"a read":                            {"", []string{"get_account"}, exitOK, "done \x1b[31m {}\n", ""},
-		"with arguments":                    {"", []string{"get_account", "--arguments", `{"id":7}`}, exitOK, "done \x1b[31m {\"id\":7}\n", ""},
-		"by server and name":                {"", []string{"server/get_account"}, exitOK, "done \x1b[31m {}\n", ""},
-		"arguments by stdin":                {` {"id":8}` + "\n", []string{"get_account", "--arguments", "-"}, exitOK, `{"id":8}`, ""},
-		"a yes":                             {"y\n", []string{"delete_account"}, exitOK, "done", "server/delete_account: dangerous"},
-		"a no":                              {"n\n", []string{"delete_account"}, exitFindings, "", "fairlead: server/delete_account was not called: you denied it\n"},
-		"a no with guidance":                {"archive it\n", []string{"delete_account"}, exitFindings, "", "archive it"},
-		"silence":                           {"", []string{"delete_account"}, exitFindings, "", "\nfairlead: server/delete_account was not called: nobody approved it (the input has ended)\n"},
-		"an edit":                           {"e\n{\"id\":9}\ny\n", []string{"delete_account"}, exitOK, `{"id":9}`, ""},
-		"arguments by stdin leave no yes":   {"{}\ny\n", []string{"delete_account", "--arguments", "-"}, exitUsage, "", "no JSON object"},
-		"nobody is there to say yes":        {"{}", []string{"delete_account", "--arguments", "-"}, exitFindings, "", "was not called: nobody approved it (standard input has the arguments, so that you cannot be asked; give them after --arguments)\n"},
-		"no such tool":                      {"", []string{"get_acount"}, exitUsage, "", `there is no tool "get_acount"; did you mean "get_account"?` + "\nThere are delete_account, get_account, send_message"},
-		"no such tool of this server":       {"", []string{"other/get_account"}, exitUsage, "", "there is no tool"},
-		"arguments are cut off":             {"", []string{"get_account", "--arguments", `{"id":`}, exitUsage, "", "no JSON object"},
-		"a member twice is not passed on":   {"", []string{"get_account", "--arguments", `{"id":1,"id":2}`}, exitFindings, "", "id"},
-		"a record in a folder that is none": {"", []string{"get_account", "--audit", "/nowhere/a.jsonl"}, exitUsage, "", "/nowhere/a.jsonl"},
+		"a read":                          {"", []string{"get_account"}, exitOK, "done \x1b[31m {}\n", ""},
+		"with arguments":                  {"", []string{"get_account", "--arguments", `{"id":7}`}, exitOK, "done \x1b[31m {\"id\":7}\n", ""},
+		"by server and name":              {"", []string{"server/get_account"}, exitOK, "done \x1b[31m {}\n", ""},
+		"arguments by stdin":              {` {"id":8}` + "\n", []string{"get_account", "--arguments", "-"}, exitOK, `{"id":8}`, ""},
+		"a yes":                           {"y\n", []string{"delete_account"}, exitOK, "done", "server/delete_account: dangerous"},
+		"a no":                            {"n\n", []string{"delete_account"}, exitFindings, "", "fairlead: server/delete_account was not called: you denied it\n"},
+		"a no with guidance":              {"archive it\n", []string{"delete_account"}, exitFindings, "", "archive it"},
+		"silence":                         {"", []string{"delete_account"}, exitFindings, "", "\nfairlead: server/delete_account was not called: nobody approved it (the input has ended)\n"},
+		"an edit":                         {"e\n{\"id\":9}\ny\n", []string{"delete_account"}, exitOK, `{"id":9}`, ""},
+		"arguments by stdin leave no yes": {"{}\ny\n", []string{"delete_account", "--arguments", "-"}, exitUsage, "", "want a JSON object"},
+		"nobody is there to say yes":      {"{}", []string{"delete_account", "--arguments", "-"}, exitFindings, "", "was not called: nobody approved it (standard input has the arguments, so that you cannot be asked; give them after --arguments)\n"},
+		"no such tool":                    {"", []string{"get_acount"}, exitUsage, "", `there is no tool "get_acount"; did you mean "get_account"?` + "\nThere are delete_account, get_account, send_message"},
+		"no such tool of this server":     {"", []string{"other/get_account"}, exitUsage, "", "there is no tool"},
+		"arguments are cut off":           {"", []string{"get_account", "--arguments", `{"id":`}, exitUsage, "", "want a JSON object"},
+		"a member twice is not passed on": {"", []string{"get_account", "--arguments", `{"id":1,"id":2}`}, exitFindings, "", "id"},
+		"a record in a missing folder":    {"", []string{"get_account", "--audit", "/nowhere/a.jsonl"}, exitUsage, "", "/nowhere/a.jsonl"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -150,7 +150,7 @@ func helpPage() string {
 	return b.String()
 }
 
-// A disk that is full is no mistake in the command line.
+// A disk that is full is not a mistake in the command line.
 func TestSchemaThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	full, ours := io.Pipe()
@@ -189,7 +189,7 @@ func TestExitCodesOfTheBuiltProgram(t *testing.T) {
 		"inspect: no note":                    {0, "honest", []string{"inspect", "--fail-on", "note", "--", "SERVER"}},
 		"inspect: as SARIF":                   {1, "lying", []string{"inspect", "--format", "sarif", "--", "SERVER"}},
 		"inspect: as a page":                  {1, "lying", []string{"inspect", "--format", "html", "--", "SERVER"}},
-		"inspect: a baseline that is none":    {2, "lying", []string{"inspect", "--baseline", at("a.lock"), "--", "SERVER"}},
+		"inspect: a broken baseline":          {2, "lying", []string{"inspect", "--baseline", at("a.lock"), "--", "SERVER"}},
 		"inspect: no baseline":                {2, "lying", []string{"inspect", "--baseline", at("none"), "--", "SERVER"}},
 		"inspect: as accepted":                {0, "honest", []string{"inspect", "--lock", at("a.lock"), "--", "SERVER"}},
 		"inspect: not as accepted":            {1, "lying", []string{"inspect", "--lock", at("a.lock"), "--", "SERVER"}},
@@ -216,7 +216,7 @@ func TestExitCodesOfTheBuiltProgram(t *testing.T) {
 		"lock diff: the same":                 {0, "honest", []string{"lock", "diff", "--lock", at("a.lock"), "--", "SERVER"}},
 		"lock diff: changed":                  {1, "lying", []string{"lock", "diff", "--lock", at("a.lock"), "--", "SERVER"}},
 		"lock accept: nobody says yes":        {1, "honest", []string{"lock", "accept", "--lock", at("b.lock"), "--", "SERVER"}},
-		"lock accept: a file that is none":    {2, "honest", []string{"lock", "accept", "--yes", "--lock", baseline, "--", "SERVER"}},
+		"lock accept: a broken file":          {2, "honest", []string{"lock", "accept", "--yes", "--lock", baseline, "--", "SERVER"}},
 		"review: nothing to decide":           {0, "honest", []string{"review", "--lock", at("a.lock"), "--", "SERVER"}},
 		"review: nobody decides":              {1, "vague", []string{"review", "--lock", at("c.lock"), "--", "SERVER"}},
 		"review: refused":                     {3, "honest", []string{"review", "http://127.0.0.1:1/mcp"}},

@@ -26,7 +26,7 @@ func (*choice) Type() string { return "word" }
 func (c *choice) Set(value string) error {
 	value = strings.ToLower(value)
 	if !slices.Contains(c.of, value) {
-		return fmt.Errorf("it is none of %s", strings.Join(c.of, ", "))
+		return fmt.Errorf("want one of %s", strings.Join(c.of, ", "))
 	}
 	c.value = value
 	return nil

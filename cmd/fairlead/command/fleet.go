@@ -45,7 +45,7 @@ func (f *serverFlags) reachAll(cmd *cobra.Command, args []string, lock *pins.Loc
 // all of them.
 func (f *serverFlags) connect(ctx context.Context, targets []dial.Target, lock *pins.Lock) (*fleet, error) {
 	if f.wait <= 0 {
-		return nil, fmt.Errorf("--timeout %v is no time to wait; give one such as 30s", f.wait)
+		return nil, fmt.Errorf("--timeout: want a time of more than 0, such as 30s, got %v", f.wait)
 	}
 	// The sessions live on this context: it is cancelled at the end.
 	ctx, cancel := context.WithCancelCause(ctx)

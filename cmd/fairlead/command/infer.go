@@ -228,7 +228,7 @@ func readTool(line []byte) (listedTool, error) {
 	text := func(key string, to *string) {
 		raw, ok := members[key]
 		if ok && json.Unmarshal(raw, to) != nil {
-			t.findf("%s is no string and was not looked at", key)
+			t.findf("%s is not a string and was not looked at", key)
 		}
 	}
 	text("server", &t.server)

@@ -62,9 +62,9 @@ func TestInferReportsABadLineAndAnswersTheOthers(t *testing.T) {
 		"an open text":   {`{"name":"delete_user`, "line 2: not a JSON object"},
 		"an open list":   {`[{"name":"delete_user"}`, "line 2: not a JSON object"},
 		"wrong brackets": {`{"name":"delete_user"]`, "line 2: not a JSON object"},
-		"an error":       {`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`, "line 2: it is the error of a server and no list of tools: Method not found"},
+		"an error":       {`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`, "line 2: want a list of tools, got the error of a server: Method not found"},
 		"another answer": {`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}`, `line 2: it is an answer without "tools"`},
-		"no list":        {`{"tools":{"name":"a"}}`, `line 2: its "tools" is no list`},
+		"no list":        {`{"tools":{"name":"a"}}`, `line 2: its "tools" is not a list`},
 		"a bad element":  {`{"tools":[7]}`, "line 2: tool 1: not a JSON object"},
 		"null":           {`null`, "line 2: not a JSON object"},
 		"no name":        {`{"description":"x"}`, `line 2: no "name"`},
@@ -94,8 +94,8 @@ func TestInferAnswersWhatBreaksMCPsRulesWithAFinding(t *testing.T) {
 		"B007 look-alike name":   {`{"name":"` + "\u0440" + `ead_file"}`, "the name breaks MCP's rule"},
 		"B045 null schema":       {`{"name":"get_a","inputSchema":null}`, "inputSchema is null"},
 		"schema is a list":       {`{"name":"get_a","inputSchema":[]}`, "inputSchema is []"},
-		"description is a list":  {`{"name":"get_a","description":[1]}`, "description is no string"},
-		"server is a number":     {`{"name":"get_a","server":1}`, "server is no string"},
+		"description is a list":  {`{"name":"get_a","description":[1]}`, "description is not a string"},
+		"server is a number":     {`{"name":"get_a","server":1}`, "server is not a string"},
 		"output schema a string": {`{"name":"get_a","outputSchema":"x"}`, "outputSchema is"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,24 +8,24 @@ import (
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
-		"unknown command":    {"explode"},
-		"unknown flag":       {"infer", "--what"},
-		"argument to infer":  {"infer", "tools.jsonl"},
-		"no server":          {"inspect"},
-		"unknown format":     {"inspect", "--format", "xml", "http://127.0.0.1:1"},
-		"command without --": {"inspect", "npx", "server"},
-		"no http URL":        {"inspect", "ftp://example.com"},
-		"format and json":    {"inspect", "--json", "--format", "md", "http://127.0.0.1:1"},
-		"no such level":      {"inspect", "--fail-on", "bad", "http://127.0.0.1:1"},
-		"no command":         {"inspect", "--"},
-		"no such file":       {"inspect", "--config", "nowhere.json"},
-		"a name for two":     {"inspect", "--name", "a", "http://127.0.0.1:1", "http://127.0.0.1:2"},
-		"no such name":       {"inspect", "--name", "a__b", "http://127.0.0.1:1"},
-		"a name of no file":  {"inspect", "--server", "a", "http://127.0.0.1:1"},
-		"a name of nothing":  {"inspect", "--server", "a="},
-		"an open quote":      {"inspect", "--server", "a='b"},
-		"no tool":            {"call"},
-		"command is no tool": {"call", "--", "npx", "server"},
+		"unknown command":       {"explode"},
+		"unknown flag":          {"infer", "--what"},
+		"argument to infer":     {"infer", "tools.jsonl"},
+		"no server":             {"inspect"},
+		"unknown format":        {"inspect", "--format", "xml", "http://127.0.0.1:1"},
+		"command without --":    {"inspect", "npx", "server"},
+		"no http URL":           {"inspect", "ftp://example.com"},
+		"format and json":       {"inspect", "--json", "--format", "md", "http://127.0.0.1:1"},
+		"no such level":         {"inspect", "--fail-on", "bad", "http://127.0.0.1:1"},
+		"no command":            {"inspect", "--"},
+		"no such file":          {"inspect", "--config", "nowhere.json"},
+		"a name for two":        {"inspect", "--name", "a", "http://127.0.0.1:1", "http://127.0.0.1:2"},
+		"no such name":          {"inspect", "--name", "a__b", "http://127.0.0.1:1"},
+		"a name of no file":     {"inspect", "--server", "a", "http://127.0.0.1:1"},
+		"a name of nothing":     {"inspect", "--server", "a="},
+		"an open quote":         {"inspect", "--server", "a='b"},
+		"no tool":               {"call"},
+		"command is not a tool": {"call", "--", "npx", "server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,7 +52,7 @@ func TestMistakesSuggestWhatWasMeant(t *testing.T) {
 		"frobnicate":                                "there is no command \"frobnicate\" under \"fairlead\"\n",
 		"inspect --timeout soon -- x":               `--timeout "soon": it is not a duration; write one such as 30s`,
 		"proxy --replicas many -- x":                `--replicas "many": it is not a whole number`,
-		"inspect --fail-on terrible -- x":           `--fail-on "terrible": it is none of error`,
+		"inspect --fail-on terrible -- x":           `--fail-on "terrible": want one of error`,
 	} {
 		words := strings.Fields(line)
 		code, stdout, stderr := program(t, "", words...)
@@ -81,7 +81,7 @@ func TestMissingWordsAreNamed(t *testing.T) {
 		"policy check":       {[]string{"policy", "check"}, "FILE is missing"},
 		"policy explain":     {[]string{"policy", "explain"}, "FILE is missing"},
 		"call":               {[]string{"call"}, "TOOL is missing"},
-		"approvers, spelled": {[]string{"proxy", "--approve", "Webb", "--", "true"}, `"webb" is none of elicit`},
+		"approvers, spelled": {[]string{"proxy", "--approve", "Webb", "--", "true"}, `want one of elicit, web, terminal, deny, got "webb"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

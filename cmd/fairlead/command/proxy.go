@@ -154,7 +154,7 @@ func (o *proxyFlags) ways(log *slog.Logger) (*reach.Ways, error) {
 	w := &reach.Ways{Logger: log, Desktop: slices.Contains(o.reach, "desktop"), Browser: slices.Contains(o.reach, "browser")}
 	for _, way := range o.reach {
 		if way != "desktop" && way != "browser" && way != "none" {
-			return nil, fmt.Errorf("--reach %s: it is none of desktop, browser and none", way)
+			return nil, fmt.Errorf("--reach: want desktop, browser or none, got %s", way)
 		}
 	}
 	if o.webhook == "" {

@@ -58,7 +58,7 @@ func TestNothingStarts(t *testing.T) {
 		{"a bad policy", []string{"--policy", bad}, 2, `policy.json:2: approvel: the key is unknown; did you mean "approvals"?`},
 		{"no policy", []string{"--policy", bad + "x"}, 2, "the file cannot be read"},
 		{"a policy with a bad scope", []string{"--scope", "*"}, 2, `for everything write "*.all"`},
-		{"an unknown approver", []string{"--approve", "email"}, 2, `"email" is none of elicit, web, terminal, deny`},
+		{"an unknown approver", []string{"--approve", "email"}, 2, `want one of elicit, web, terminal, deny, got "email"`},
 		{"nobody and somebody", []string{"--approve", "deny,web"}, 2, "asks nobody"},
 		{"a page on a port in use", []string{"--approve", "web", "--inbox", busy.Addr().String()}, 2, "choose another address"},
 		{"a page for everybody", []string{"--approve", "web", "--inbox", "0.0.0.0:0"}, 2, "the page cannot be opened"},
@@ -69,7 +69,7 @@ func TestNothingStarts(t *testing.T) {
 		{"observing without a record", []string{"--observe"}, 2, "--observe records what would have been done; name the file by --audit FILE"},
 		{"observing what is refused", []string{"--observe", "--audit", headless, "--read-only"}, 2, "[observe read-only]"},
 		{"no lock", []string{"--lock", bad + "x"}, 2, "fairlead lock accept"},
-		{"a lock that is none", []string{"--lock", bad}, 2, "line 2"},
+		{"a broken lock", []string{"--lock", bad}, 2, "line 2"},
 		{"a bad name", []string{"--name", "a/b"}, 2, "cannot be a server's name"},
 		{"a server without a name", []string{"--server", "x"}, 2, "of which file?"},
 		{"a server of an old transport", []string{"--config", old}, 2, "the proxy speaks streamable HTTP"},
@@ -103,7 +103,7 @@ func TestServerThatCannotBeStarted(t *testing.T) {
 func TestReachIsChecked(t *testing.T) {
 	t.Parallel()
 	for flag, want := range map[string]string{
-		"--reach=pigeon": "none of desktop, browser and none", "--webhook=http://hooks.example": "has to begin with https://",
+		"--reach=pigeon": "want desktop, browser or none, got pigeon", "--webhook=http://hooks.example": "has to begin with https://",
 	} {
 		var errs strings.Builder
 		if code := command.Run(t.Context(), []string{"proxy", flag, "--", "true"}, strings.NewReader(""), io.Discard, &errs); code != 2 || !strings.Contains(errs.String(), want) {

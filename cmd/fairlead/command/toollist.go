@@ -186,7 +186,7 @@ func (r *pageReader) parse(text []byte) (toolPage, error) {
 	switch {
 	case frame.Name != nil:
 	case frame.Error != nil:
-		return toolPage{}, fmt.Errorf("it is the error of a server and no list of tools: %s", safetext.Line(frame.Error.Message))
+		return toolPage{}, fmt.Errorf("want a list of tools, got the error of a server: %s", safetext.Line(frame.Error.Message))
 	case frame.Result != nil:
 		inner, err := r.parse(frame.Result)
 		if err != nil || inner.server == "" {
@@ -196,7 +196,7 @@ func (r *pageReader) parse(text []byte) (toolPage, error) {
 	case frame.Tools != nil:
 		var all []json.RawMessage
 		if json.Unmarshal(frame.Tools, &all) != nil || all == nil {
-			return toolPage{}, errors.New(`its "tools" is no list`)
+			return toolPage{}, errors.New(`its "tools" is not a list`)
 		}
 		return toolPage{server: r.list(frame.ServerInfo.Name, frame.NextCursor != ""), tools: all}, nil
 	}

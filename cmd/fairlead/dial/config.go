@@ -117,7 +117,7 @@ func jsonEntries(text []byte) ([]entry, error) {
 		return nil, err
 	}
 	if _, ok := file.Value.(*hujson.Object); !ok {
-		return nil, errors.New("it is no JSON object")
+		return nil, errors.New("want a JSON object")
 	}
 	file.Standardize() // which moves nothing
 	var found []entry
@@ -167,7 +167,7 @@ func entriesAt(v hujson.Value, text []byte, place []string) (list []entry, there
 	}
 	all, ok := members(v)
 	if !ok {
-		return nil, true, fmt.Errorf("%q is no object", strings.Join(place, "."))
+		return nil, true, fmt.Errorf("%q is not an object", strings.Join(place, "."))
 	}
 	for _, m := range all {
 		list = append(list, entry{nameOf(m), 1 + bytes.Count(text[:m.Value.StartOffset], []byte("\n")), bytes.TrimSpace(m.Value.Pack())})

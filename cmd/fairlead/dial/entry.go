@@ -49,7 +49,7 @@ type written struct {
 	Settings json.RawMessage `json:"settings"`
 }
 
-// words is a command: a text, a list, or an object as Zed wrote it.
+// words is a command: a string, a list, or an object as Zed wrote it.
 type words struct {
 	list []string
 	env  map[string]scalar
@@ -72,7 +72,7 @@ func (w *words) UnmarshalJSON(text []byte) error {
 		Env  map[string]scalar `json:"env"`
 	}
 	if err := json.Unmarshal(text, &zed); err != nil || zed.Path == "" {
-		return errors.New(`"command" is no text, no list and has no "path"`)
+		return errors.New(`"command": want a string, a list of strings, or an object with "path"`)
 	}
 	w.list, w.env = append([]string{zed.Path}, zed.Args...), zed.Env
 	return nil
@@ -82,8 +82,8 @@ func (w *words) UnmarshalJSON(text []byte) error {
 type scalar string
 
 func (s *scalar) UnmarshalJSON(text []byte) error {
-	if bytes.ContainsAny(text[:1], "{[n") { // null would be read as an empty text
-		return errors.New("a value is no text")
+	if bytes.ContainsAny(text[:1], "{[n") { // null would be read as an empty string
+		return errors.New("want a string")
 	}
 	var one string
 	if json.Unmarshal(text, &one) != nil {

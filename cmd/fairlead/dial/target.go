@@ -66,7 +66,7 @@ func (t Target) Check() error {
 		return nil
 	}
 	if u, err := url.Parse(t.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("%w: %q is no http or https URL", ErrUsage, t.String())
+		return fmt.Errorf("%w: want an http or https URL, got %q", ErrUsage, t.String())
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func TestRecordsThatCannotBeUsed(t *testing.T) {
 		"changed":           {edited(func(s string) string { return strings.Replace(s, `"denied"`, `"allowed"`, 1) }), "damaged"},
 		"cut":               {edited(func(s string) string { return s[:strings.LastIndex(strings.TrimSpace(s), "\n")+1] }), "damaged"},
 		"missing":           {good + "x", "no such file"},
-		"of another class":  {forged(t, `"kind":"end","run":"r","n":1,"tool":"t","class":"colossal"`), `line 1: annotation: "colossal" is none of`},
+		"of another class":  {forged(t, `"kind":"end","run":"r","n":1,"tool":"t","class":"colossal"`), `line 1: annotation: want safe, moderate, dangerous or unknown, got "colossal"`},
 		"of another kind":   {forged(t, `"kind":"pause","run":"r","n":1,"tool":"t"`), `line 1: a record of the kind "pause" is unknown; another version`},
 		"with another word": {forged(t, `"kind":"end","run":"r","n":1,"tool":"t","class":"safe","mood":"good"`), `unknown field "mood"; another version`},
 	} {

@@ -100,7 +100,7 @@ func CheckApprovers(by []string) error {
 	for i, who := range by {
 		switch {
 		case !slices.Contains(approvers, who):
-			return fmt.Errorf("%q is none of %s", who, strings.Join(approvers, ", "))
+			return fmt.Errorf("want one of %s, got %q", strings.Join(approvers, ", "), who)
 		case slices.Contains(by[:i], who):
 			return fmt.Errorf("%s is named twice", who)
 		case who == "deny" && len(by) > 1:

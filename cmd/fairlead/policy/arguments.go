@@ -188,7 +188,7 @@ func (p *Policy) LanguageOf(t *middleware.Tool, language string) string {
 // present is the word for any value of an argument.
 const present = "present"
 
-// when reads for each argument the texts and the truth values that it may have, or that it is present.
+// when reads for each argument the strings and the booleans that it may have, or that it is present.
 func (r *reader) when(to *preflight.Condition) field {
 	return func(v hujson.Value, key string) {
 		r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
@@ -198,14 +198,14 @@ func (r *reader) when(to *preflight.Condition) field {
 			}
 			var values []any
 			each(r, &values, func(v hujson.Value, key string, value *any) {
-				const what = "a text, true or false"
+				const what = "a string, true or false"
 				literal(r, v, key, what, value)
 				if s, _ := (*value).(string); strings.Contains(s, "*") {
 					r.to.Warnings = append(r.to.Warnings, fmt.Sprintf("%s: %s: the star in %q stands for itself, and not for other texts; for any value, write %q: %q",
 						r.to.At(r.line(v.StartOffset)), safetext.Line(key), safetext.Cut(s, 40), safetext.Line(name), present))
 				}
 				if _, isNumber := (*value).(float64); isNumber {
-					r.faultf(v, key, "it has to be %s", what)
+					r.faultf(v, key, "want %s", what)
 				}
 			})(m.Value, key)
 			if name == "" || len(values) == 0 {

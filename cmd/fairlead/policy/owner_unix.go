@@ -12,7 +12,7 @@ import (
 func owned(name string, info os.FileInfo) error {
 	const othersWrite = 0o002
 	if info.Mode().Perm()&othersWrite != 0 {
-		return fmt.Errorf("policy: everybody may write to %s (its mode is %04o); take that right away (chmod o-w), or anybody decides", name, info.Mode().Perm())
+		return fmt.Errorf("policy: %s can be written by every user (its mode is %04o), who could change what is allowed; run chmod o-w on it", name, info.Mode().Perm())
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if me := os.Geteuid(); ok && stat.Uid != 0 && int(stat.Uid) != me {

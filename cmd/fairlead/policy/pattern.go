@@ -35,7 +35,7 @@ func ParsePattern(s string) (Pattern, error) {
 	}
 	for _, part := range []string{server, flat(tool)} {
 		if _, err := path.Match(part, ""); err != nil {
-			return Pattern{}, fmt.Errorf("%q is no pattern: a bracket is not closed, or it ends in a backslash", s)
+			return Pattern{}, fmt.Errorf("invalid pattern %q: a bracket is not closed, or it ends in a backslash", s)
 		}
 	}
 	p := Pattern{server, tool, s, nil}

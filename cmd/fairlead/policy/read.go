@@ -148,7 +148,7 @@ func (r *reader) into(v hujson.Value, key string, to any) bool {
 func (r *reader) members(v hujson.Value, at string, read func(name string, m hujson.ObjectMember, key string)) {
 	o, ok := v.Value.(*hujson.Object)
 	if !ok {
-		r.faultf(v, at, "it has to be an object, in braces")
+		r.faultf(v, at, "want an object, in braces")
 		return
 	}
 	seen := make(map[string]bool)
@@ -173,7 +173,7 @@ func each[T any](r *reader, to *[]T, read func(v hujson.Value, key string, to *T
 		a, ok := v.Value.(*hujson.Array)
 		switch {
 		case !ok:
-			r.faultf(v, at, "it has to be a list, in brackets")
+			r.faultf(v, at, "want a list, in brackets")
 			return
 		case len(a.Elements) > maxEntries:
 			r.faultf(v, at, "it has %d entries, more than %d", len(a.Elements), maxEntries)
@@ -193,7 +193,7 @@ func each[T any](r *reader, to *[]T, read func(v hujson.Value, key string, to *T
 func literal[T any](r *reader, v hujson.Value, key, what string, to *T) bool {
 	l, isLiteral := v.Value.(hujson.Literal)
 	if !isLiteral || string(l) == "null" || json.Unmarshal(l, to) != nil {
-		r.faultf(v, key, "it has to be %s", what)
+		r.faultf(v, key, "want %s", what)
 		return false
 	}
 	return true
@@ -204,7 +204,7 @@ func text[S ~string](r *reader, to *S, words ...S) field {
 	return func(v hujson.Value, key string) {
 		var s S
 		switch {
-		case !literal(r, v, key, "a text", &s):
+		case !literal(r, v, key, "a string", &s):
 		case s == "":
 			r.faultf(v, key, "it is empty")
 		case len(words) > 0 && !slices.Contains(words, s):
@@ -212,7 +212,7 @@ func text[S ~string](r *reader, to *S, words ...S) field {
 			for i, word := range words {
 				known[i] = string(word)
 			}
-			r.faultf(v, key, "%q is none of %s", safetext.Cut(string(s), 80), strings.Join(known, ", "))
+			r.faultf(v, key, "want one of %s, got %q", strings.Join(known, ", "), safetext.Cut(string(s), 80))
 		default:
 			*to = s
 		}
@@ -242,7 +242,7 @@ func (r *reader) duration(v hujson.Value, key string, to *time.Duration) {
 	d, err := time.ParseDuration(inHours(s))
 	switch {
 	case err != nil:
-		r.faultf(v, key, "%q is no time; it has to be %s", safetext.Cut(s, 40), what)
+		r.faultf(v, key, "want %s, got %q", what, safetext.Cut(s, 40))
 	case d <= 0:
 		r.faultf(v, key, "it has to be more than 0")
 	}

@@ -196,7 +196,7 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 	w := m.read
 	if w == nil {
 		if w, err = readResult(m.Result); err != nil {
-			return nil, &unreadableError{fmt.Errorf("proxy: the answer of %s/%s is none that is known (%w); it was handed on as it is", s.Name, p.Name, err), m.Result}
+			return nil, &unreadableError{fmt.Errorf("proxy: the answer of %s/%s could not be read (%w) and was handed on as it is", s.Name, p.Name, err), m.Result}
 		}
 	}
 	u.last.Store(w)

@@ -26,7 +26,7 @@ func openStdio(s Server, from io.Reader, out io.WriteCloser, log *slog.Logger, t
 	l := &stdio{lineWriter: newLineWriter(out), over: make(chan struct{})}
 	go func() {
 		err := eachMessage(from, func(m *message) { to.message(m, "") }, func(line []byte) {
-			log.Warn("proxy: the server wrote something to its standard output that is no message; it was left out",
+			log.Warn("proxy: the server wrote something to its standard output that is not a message; it was left out",
 				slog.String("server", s.Name), slog.String("text", safetext.Line(safetext.Cut(string(line), 200))))
 		})
 		l.stop()

@@ -19,8 +19,8 @@ func TestBytesThatAreNoMessage(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	log := f.log.String()
-	if got := strings.Count(log, "is no message"); got != 5 {
-		t.Errorf("%d lines were said to be no message, want 5", got)
+	if got := strings.Count(log, "is not a message"); got != 5 {
+		t.Errorf("%d lines were reported as not a message, want 5", got)
 	}
 	if strings.Contains(log, "\x1b") {
 		t.Error("the log has a control character of the server's")

@@ -64,7 +64,7 @@ func (m *message) id() string {
 	return string(m.ID)
 }
 
-var errNoMessage = errors.New("it is no message of JSON-RPC")
+var errNoMessage = errors.New("want a message of JSON-RPC")
 
 // parse reads a message, or a batch of them, and hands over each. After an error it has handed over none.
 func parse(text []byte, take func(*message)) error {

@@ -135,7 +135,7 @@ func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) err
 	ended := make(chan error, 1)
 	go func() {
 		ended <- eachMessage(in, s.fromClient, func([]byte) {
-			p.log.WarnContext(ctx, "proxy: the client wrote something that is no message; it was left out")
+			p.log.WarnContext(ctx, "proxy: the client wrote something that is not a message; it was left out")
 		})
 	}()
 	select {

@@ -42,7 +42,9 @@ func Relay(ctx context.Context, s Server, in io.Reader, out, stderr io.Writer, l
 			if err := l.send(ctx, m); err != nil && m.isRequest() {
 				back(m.failTo(wireError(err)))
 			}
-		}, func([]byte) { log.WarnContext(ctx, "the client wrote something that is no message; it was left out") })
+		}, func([]byte) {
+			log.WarnContext(ctx, "the client wrote something that is not a message; it was left out")
+		})
 	}()
 	select {
 	case <-over:

@@ -157,9 +157,9 @@ func (r *Report) Baseline(path string) error {
 	}
 	switch err := json.Unmarshal(text, &before); {
 	case err != nil:
-		return fmt.Errorf("%s is no report: %w", path, err)
+		return fmt.Errorf("%s: want a report of fairlead inspect --json: %w", path, err)
 	case before.Version != version:
-		return fmt.Errorf("%s is no report that this program reads; write one with: fairlead inspect --json", path)
+		return fmt.Errorf("%s is a report of another version; write one with: fairlead inspect --json", path)
 	case before.Findings == nil:
 		return fmt.Errorf(`%s: it has no "findings"; write one with: fairlead inspect --json`, path)
 	}

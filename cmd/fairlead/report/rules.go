@@ -40,7 +40,7 @@ func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 func (l *Level) UnmarshalText(text []byte) error {
 	i := slices.Index(levels[:], string(text))
 	if i < 0 {
-		return fmt.Errorf("%.40q is no level; the levels are %s", text, strings.Join(Levels(), ", "))
+		return fmt.Errorf("want one of %s, got %.40q", strings.Join(Levels(), ", "), text)
 	}
 	*l = Level(i)
 	return nil
