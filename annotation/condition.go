@@ -183,7 +183,7 @@ const textPart = "text"
 func (c *Condition) validate() error {
 	switch {
 	case !strings.HasPrefix(c.Argument, "/") || len(c.Argument) == 1 || len(c.Argument) > maxArgument:
-		return fmt.Errorf("%.40q is no pointer to an argument, such as /action", c.Argument)
+		return fmt.Errorf("want a pointer to an argument, such as /action, got %.40q", c.Argument)
 	case !c.Absent.known() || !c.Other.known():
 		return fmt.Errorf("%s: the classes of an absent and of another value are %v and %v, and have to be safe, moderate or dangerous",
 			c.Argument, c.Absent, c.Other)
@@ -194,7 +194,7 @@ func (c *Condition) validate() error {
 	}
 	for part, pointer := range c.With {
 		if name, ok := strings.CutPrefix(pointer, "/"); part == "" || !ok || name == "" || name == "*" || strings.Contains(name, "/") {
-			return fmt.Errorf("%s: with: %.40q is no pointer to an argument of one step, such as /method", c.Argument, pointer)
+			return fmt.Errorf("%s: with: want a pointer of one step to an argument, such as /method, got %.40q", c.Argument, pointer)
 		}
 	}
 	for i, o := range c.Values {
@@ -202,9 +202,9 @@ func (c *Condition) validate() error {
 		_, truth := o.Value.(bool)
 		switch {
 		case !text && !truth:
-			return fmt.Errorf("%s: value number %d is neither a text nor a bool", c.Argument, i+1)
+			return fmt.Errorf("%s: value number %d: want a string or a boolean", c.Argument, i+1)
 		case !o.Class.known():
-			return fmt.Errorf("%s: the class of value number %d is none of safe, moderate, dangerous", c.Argument, i+1)
+			return fmt.Errorf("%s: the class of value number %d: want safe, moderate or dangerous", c.Argument, i+1)
 		}
 	}
 	return nil
@@ -227,7 +227,7 @@ func decodeConditions(raw json.RawMessage) (all []Condition, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields() // a condition of which a part is not understood would be a weaker one
 	if err := d.Decode(&all); err != nil {
-		return nil, fmt.Errorf("%.40s is no list of conditions", raw)
+		return nil, fmt.Errorf("want a list of conditions, got %.40s", raw)
 	}
 	return all, validate(all)
 }
@@ -296,7 +296,7 @@ func (c *Condition) at(value json.RawMessage, steps []string, judge Judge) (Safe
 func (c *Condition) each(list json.RawMessage, steps []string, judge Judge) (Safety, string) {
 	var elements []json.RawMessage
 	if json.Unmarshal(list, &elements) != nil || elements == nil {
-		return min(c.Other, c.Absent), c.Name() + " is no list"
+		return min(c.Other, c.Absent), c.Name() + " is not a list"
 	}
 	class, why := c.Absent, c.Name()+" is empty"
 	for i, element := range elements {
@@ -365,7 +365,7 @@ func (c *Condition) of(raw json.RawMessage, judge Judge) (Safety, string) {
 	}
 	switch {
 	case len(c.Values) > 0:
-		return c.Other, fmt.Sprintf("%s is none of the values that are known", c.Name())
+		return c.Other, fmt.Sprintf("%s is not one of the known values", c.Name())
 	case c.Language == "":
 		return c.Other, c.Name() + " is given"
 	case isText && judge != nil:

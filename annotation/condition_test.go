@@ -77,12 +77,12 @@ func TestDecide(t *testing.T) {
 		{"a middle choice", with(dangerous, action), `{"action":"add"}`, moderate, `action is "add"`},
 		{"a grave choice", with(dangerous, action), `{"action":"purge"}`, dangerous, `action is "purge"`},
 		{"a missing choice", with(dangerous, action), `{}`, dangerous, "action is not given"},
-		{"an unknown choice", with(dangerous, action), `{"action":"LIST"}`, dangerous, "action is none of the values that are known"},
-		{"a choice of another type", with(dangerous, action), `{"action":["list"]}`, dangerous, "action is none of the values that are known"},
+		{"an unknown choice", with(dangerous, action), `{"action":"LIST"}`, dangerous, "action is not one of the known values"},
+		{"a choice of another type", with(dangerous, action), `{"action":["list"]}`, dangerous, "action is not one of the known values"},
 
 		{"a switch on", with(dangerous, dryRun), `{"dry_run":true}`, safe, "dry_run is true"},
-		{"a switch off", with(dangerous, dryRun), `{"dry_run":false}`, dangerous, "dry_run is none of the values that are known"},
-		{"a switch as text", with(dangerous, dryRun), `{"dry_run":"true"}`, dangerous, "dry_run is none of the values that are known"},
+		{"a switch off", with(dangerous, dryRun), `{"dry_run":false}`, dangerous, "dry_run is not one of the known values"},
+		{"a switch as text", with(dangerous, dryRun), `{"dry_run":"true"}`, dangerous, "dry_run is not one of the known values"},
 		{"a switch missing", with(dangerous, dryRun), `{}`, dangerous, "dry_run is not given"},
 
 		{"a text that is judged", with(dangerous, query), `{"sql":"SELECT 1"}`, safe, "sql: it selects"},
@@ -90,9 +90,9 @@ func TestDecide(t *testing.T) {
 		{"no text", with(dangerous, query), `{"sql":7}`, dangerous, "the sql in sql is not judged"},
 
 		{"each element", with(dangerous, steps), `{"steps":[{"op":"get"},{"op":"get"}]}`, safe, `steps[].op is "get"`},
-		{"one element", with(dangerous, steps), `{"steps":[{"op":"get"},{"op":"cut"}]}`, dangerous, "steps[].op is none of the values that are known"},
-		{"no list", with(dangerous, steps), `{"steps":{"op":"get"}}`, dangerous, "steps[].op is no list"},
-		{"a null list", with(dangerous, steps), `{"steps":null}`, dangerous, "steps[].op is no list"},
+		{"one element", with(dangerous, steps), `{"steps":[{"op":"get"},{"op":"cut"}]}`, dangerous, "steps[].op is not one of the known values"},
+		{"no list", with(dangerous, steps), `{"steps":{"op":"get"}}`, dangerous, "steps[].op is not a list"},
+		{"a null list", with(dangerous, steps), `{"steps":null}`, dangerous, "steps[].op is not a list"},
 		{"no elements", with(dangerous, steps), `{"steps":[]}`, dangerous, "steps[].op is empty"},
 
 		{"the strictest counts", with(dangerous, action, output), `{"action":"list","filename":"a"}`, moderate, "filename is given"},
@@ -243,9 +243,9 @@ func TestConditionsAreValidated(t *testing.T) {
 		bad  []annotation.Condition
 		want string
 	}{
-		{[]annotation.Condition{{Argument: "x"}}, `conditions: "x" is no pointer`},
+		{[]annotation.Condition{{Argument: "x"}}, `conditions: want a pointer to an argument, such as /action, got "x"`},
 		{[]annotation.Condition{{Argument: "/x", Other: 9}}, "conditions: /x: the classes of an absent and of another value are unknown and unknown"},
-		{[]annotation.Condition{{Argument: "/x", Absent: safe, Other: safe, Values: []annotation.Outcome{{Value: 1.0}}}}, "value number 1 is neither"},
+		{[]annotation.Condition{{Argument: "/x", Absent: safe, Other: safe, Values: []annotation.Outcome{{Value: 1.0}}}}, "value number 1: want a string or a boolean"},
 		{[]annotation.Condition{{Argument: "/x", Absent: safe, Other: safe, Values: []annotation.Outcome{{Value: "y"}}}}, "the class of value number 1"},
 		{many, "65 conditions are more than 64"},
 	} {

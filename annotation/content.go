@@ -48,7 +48,7 @@ func ContentOf(a *mcp.Annotations) (Content, error) {
 	if a.LastModified != "" {
 		at, bad := time.Parse(time.RFC3339, a.LastModified)
 		if bad != nil {
-			bad = fmt.Errorf("annotation: lastModified: %.40q is no time as RFC 3339 writes it, 2025-01-12T15:00:58Z", a.LastModified)
+			bad = fmt.Errorf("annotation: lastModified: want a time as in RFC 3339, such as 2025-01-12T15:00:58Z, got %.40q", a.LastModified)
 			return c, errors.Join(err, bad)
 		}
 		c.LastModified = at

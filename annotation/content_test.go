@@ -27,9 +27,9 @@ func TestContentAnnotations(t *testing.T) {
 		{"more than the most", `{"priority":1.01}`, annotation.Content{}, "annotation: priority: 1.01 is not between 0 and 1"},
 		{"negative", `{"priority":-0.1}`, annotation.Content{}, "annotation: priority: -0.1 is not between 0 and 1"},
 		{"a stranger", `{"audience":["root"]}`, annotation.Content{Audience: []mcp.Role{"root"}}, `annotation: audience: "root" is neither user nor assistant`},
-		{"a day", `{"lastModified":"2026-01-02"}`, annotation.Content{}, `annotation: lastModified: "2026-01-02" is no time as RFC 3339 writes it, 2025-01-12T15:00:58Z`},
+		{"a day", `{"lastModified":"2026-01-02"}`, annotation.Content{}, `annotation: lastModified: want a time as in RFC 3339, such as 2025-01-12T15:00:58Z, got "2026-01-02"`},
 		{"all wrong", `{"audience":["x"],"priority":2,"lastModified":"now"}`, annotation.Content{Audience: []mcp.Role{"x"}},
-			"annotation: audience: \"x\" is neither user nor assistant\nannotation: priority: 2 is not between 0 and 1\nannotation: lastModified: \"now\" is no time as RFC 3339 writes it, 2025-01-12T15:00:58Z"},
+			"annotation: audience: \"x\" is neither user nor assistant\nannotation: priority: 2 is not between 0 and 1\nannotation: lastModified: want a time as in RFC 3339, such as 2025-01-12T15:00:58Z, got \"now\""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

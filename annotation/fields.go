@@ -194,11 +194,11 @@ func (a Annotations) Validate() error {
 		switch p := fields[i].at(&a).(type) {
 		case *Hint:
 			if *p > Yes {
-				fault("%s: %d is none of Unset, No, Yes", fields[i].name, *p)
+				fault("%s: want Unset, No or Yes, got %d", fields[i].name, *p)
 			}
 		case *string:
 			if words := fields[i].words; *p != "" && words != nil && !slices.Contains(words, *p) {
-				fault("%s: %q is none of %s", fields[i].name, *p, strings.Join(words, ", "))
+				fault("%s: want one of %s, got %q", fields[i].name, strings.Join(words, ", "), *p)
 			}
 		case **float64:
 			if *p != nil && !(finite(**p) && **p >= 0) {

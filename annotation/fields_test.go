@@ -30,15 +30,16 @@ func TestValidateNamesFieldAndValue(t *testing.T) {
 		{"a negative duration", a{EstimatedDuration: -time.Second}, []string{"estimatedDuration: -1s"}},
 		{"the seed's tags", a{Tags: []string{"valid-tag", "", "another-valid-tag"}}, []string{`tags: number 1, ""`}},
 		{"a blank tag", a{Tags: []string{" \t"}}, []string{"tags: number 0"}},
-		{"unknown words", a{Complexity: "extreme", SecurityLevel: "secret", Freshness: "forever"}, []string{`freshness: "forever"`, `complexity: "extreme"`, `securityLevel: "secret"`}},
+		{"unknown words", a{Complexity: "extreme", SecurityLevel: "secret", Freshness: "forever"}, []string{`freshness: want one of stable, shared, volatile, got "forever"`, `, got "extreme"`, `, got "secret"`}},
 		{"no hints", a{ReadOnly: 3, Destructive: 4, Idempotent: 5, OpenWorld: 6, RequiresConfirmation: 7, AuditRequired: 8}, []string{
-			"readOnlyHint: 3", "destructiveHint: 4", "idempotentHint: 5", "openWorldHint: 6", "requiresConfirmation: 7", "auditRequired: 8",
+			"readOnlyHint: want Unset, No or Yes, got 3", "destructiveHint: want Unset, No or Yes, got 4", "idempotentHint: want Unset, No or Yes, got 5",
+			"openWorldHint: want Unset, No or Yes, got 6", "requiresConfirmation: want Unset, No or Yes, got 7", "auditRequired: want Unset, No or Yes, got 8",
 		}},
 		{"all at once", a{
 			ReadOnly: yes, Destructive: yes, EstimatedDuration: -1, RateLimitHint: new(-1.0), CostHint: new(math.Inf(-1)),
 			Tags: []string{""}, Complexity: "c", SecurityLevel: "s", AuditRequired: 9,
 		}, []string{
-			"auditRequired: 9", "both yes", "estimatedDuration: -1ns", "rateLimitHint: -1", "costHint: -Inf", "tags: number 0", `complexity: "c"`, `securityLevel: "s"`,
+			"auditRequired: want Unset, No or Yes, got 9", "both yes", "estimatedDuration: -1ns", "rateLimitHint: -1", "costHint: -Inf", "tags: number 0", `, got "c"`, `, got "s"`,
 		}},
 	} {
 		err := c.a.Validate()

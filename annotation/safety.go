@@ -28,7 +28,7 @@ func (s Safety) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (s *Safety) UnmarshalText(text []byte) error {
 	for *s = Safe; s.String() != string(text); *s-- {
 		if *s == Unknown {
-			return fmt.Errorf("annotation: %.40q is none of safe, moderate, dangerous, unknown", text)
+			return fmt.Errorf("annotation: want safe, moderate, dangerous or unknown, got %.40q", text)
 		}
 	}
 	return nil

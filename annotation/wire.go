@@ -62,7 +62,7 @@ func parse(data []byte, strict bool) (Annotations, []error) {
 	members, ok := strictjson.Members(data)
 	if !ok || !json.Valid(data) {
 		if string(bytes.TrimSpace(data)) != "null" {
-			fault("%.40q is no JSON object", data)
+			fault("want a JSON object, got %.40q", data)
 		}
 		return a, faults
 	}
@@ -74,7 +74,7 @@ func parse(data []byte, strict bool) (Annotations, []error) {
 		case err != nil:
 			fault("%s: %w", name, err)
 		case !known && strict:
-			fault("%q is no annotation", name)
+			fault("unknown annotation %q", name)
 		}
 		if seen[name] {
 			fault("%s is given twice", name)
@@ -104,7 +104,7 @@ func (a *Annotations) decode(name Field, raw json.RawMessage) (known bool, err e
 	case *Hint:
 		var b *bool
 		if json.Unmarshal(raw, &b) != nil {
-			return true, fmt.Errorf("%.40s is no boolean", raw)
+			return true, fmt.Errorf("want a boolean, got %.40s", raw)
 		}
 		if b != nil {
 			*p = HintOf(*b)
@@ -122,13 +122,13 @@ func (a *Annotations) decode(name Field, raw json.RawMessage) (known bool, err e
 		return true, err
 	case *string:
 		if json.Unmarshal(raw, p) != nil {
-			err = fmt.Errorf("%.40s is no string", raw)
+			err = fmt.Errorf("want a string, got %.40s", raw)
 		}
 	case *[]Condition:
 		*p, err = decodeConditions(raw)
 	case *[]string:
 		if json.Unmarshal(raw, p) != nil {
-			err = fmt.Errorf("%.40s is no list of strings", raw)
+			err = fmt.Errorf("want a list of strings, got %.40s", raw)
 		}
 	}
 	if err == nil {
@@ -143,7 +143,7 @@ func (a *Annotations) decode(name Field, raw json.RawMessage) (known bool, err e
 func decodeNumber(raw json.RawMessage) (*float64, error) {
 	var f *float64
 	if err := json.Unmarshal(raw, &f); err != nil || f != nil && (!finite(*f) || *f < 0) {
-		return nil, fmt.Errorf("%.40s is no finite number of at least 0", raw)
+		return nil, fmt.Errorf("want a finite number of at least 0, got %.40s", raw)
 	}
 	return f, nil
 }

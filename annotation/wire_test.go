@@ -152,7 +152,7 @@ func TestFromTool(t *testing.T) {
 		{"our key with hints, and the tool's title", `{"name":"t","title":"Tool","annotations":{},` + key + `{"readOnlyHint":true}}}`,
 			a{Title: "Tool", ReadOnly: yes}, ""},
 		{"our key and no annotations", `{"name":"t",` + key + `{"readOnlyHint":true,"requiresConfirmation":true}}}`, a{ReadOnly: yes, RequiresConfirmation: yes}, ""},
-		{"our key is no object", `{"name":"t","annotations":{"readOnlyHint":true},` + key + `7}}`, a{ReadOnly: yes, Idempotent: no}, "no JSON object"},
+		{"our key is no object", `{"name":"t","annotations":{"readOnlyHint":true},` + key + `7}}`, a{ReadOnly: yes, Idempotent: no}, "want a JSON object"},
 		{"B095 in meta", `{"name":"t",` + key + `{"rateLimitHint":-5,"costHint":"9","category":"web"}}}`, a{Category: "web"}, "rateLimitHint"},
 	} {
 		got, err := annotation.FromTool(decode(t, c.raw))
@@ -185,8 +185,8 @@ func TestParse(t *testing.T) {
 		faults    []string
 	}{
 		{"B077 a conflict", `{"readOnlyHint":true,"destructiveHint":true}`, a{ReadOnly: yes, Destructive: yes}, nil},
-		{"B079 a text is not true", `{"readOnlyHint":"true","title":"T"}`, a{Title: "T"}, []string{`readOnlyHint: "true" is no boolean`}},
-		{"B079 nor is a number", `{"readOnlyHint":1}`, a{}, []string{"readOnlyHint: 1 is no boolean"}},
+		{"B079 a text is not true", `{"readOnlyHint":"true","title":"T"}`, a{Title: "T"}, []string{`readOnlyHint: want a boolean, got "true"`}},
+		{"B079 nor is a number", `{"readOnlyHint":1}`, a{}, []string{"readOnlyHint: want a boolean, got 1"}},
 		{"B081 another case is another member", `{"readonlyHint":true}`, a{}, nil},
 		{"B081 in Go's case too", `{"ReadOnlyHint":true}`, a{}, nil},
 		{"B083 twice", `{"readOnlyHint":true,"readOnlyHint":false}`, a{ReadOnly: no}, []string{"readOnlyHint is given twice"}},
@@ -197,20 +197,20 @@ func TestParse(t *testing.T) {
 		{"B085 null", `null`, a{}, nil},
 		{"B085 empty", ` {} `, a{}, nil},
 		{"B085 members of null", `{"readOnlyHint":null,"costHint":null,"title":null,"tags":null,"estimatedDuration":null}`, a{}, nil},
-		{"B095 a negative rate", `{"rateLimitHint":-5}`, a{}, []string{"rateLimitHint: -5"}},
-		{"B095 an infinite duration", `{"estimatedDuration":1e999}`, a{}, []string{"estimatedDuration: 1e999"}},
-		{"B095 no JSON number", `{"costHint":1,"estimatedDuration":Infinity}`, a{}, []string{"no JSON object"}},
-		{"B095 a text as cost", `{"costHint":"9"}`, a{}, []string{`costHint: "9"`}},
+		{"B095 a negative rate", `{"rateLimitHint":-5}`, a{}, []string{"rateLimitHint: want a finite number of at least 0, got -5"}},
+		{"B095 an infinite duration", `{"estimatedDuration":1e999}`, a{}, []string{"estimatedDuration: want a finite number of at least 0, got 1e999"}},
+		{"B095 no JSON number", `{"costHint":1,"estimatedDuration":Infinity}`, a{}, []string{"want a JSON object"}},
+		{"B095 a text as cost", `{"costHint":"9"}`, a{}, []string{`costHint: want a finite number of at least 0, got "9"`}},
 		{"B095 a duration past what can be held", `{"estimatedDuration":1e300}`, a{}, nil},
 		{"unknown words", `{"complexity":"extreme","securityLevel":"secret","freshness":"forever"}`, a{}, []string{`complexity: `, `securityLevel: `, `freshness: `}},
 		{"an empty tag", `{"tags":["a",""]}`, a{}, []string{"tags"}},
-		{"malformed tags", `{"tags":"a","category":7}`, a{}, []string{"tags", "category: 7 is no string"}},
+		{"malformed tags", `{"tags":"a","category":7}`, a{}, []string{"tags", "category: want a string, got 7"}},
 		{"unknown members", `{"x":{"readOnlyHint":true},"idempotentHint":true}`, a{Idempotent: yes}, nil},
-		{"no object", `[true]`, a{}, []string{"no JSON object"}},
-		{"nothing", ``, a{}, []string{"no JSON object"}},
-		{"cut off", `{"readOnlyHint":true`, a{}, []string{"no JSON object"}},
-		{"cut off in a value", `{"readOnlyHint":`, a{}, []string{"no JSON object"}},
-		{"more behind it", `{"destructiveHint":false}{"destructiveHint":true}`, a{}, []string{"no JSON object"}},
+		{"no object", `[true]`, a{}, []string{"want a JSON object"}},
+		{"nothing", ``, a{}, []string{"want a JSON object"}},
+		{"cut off", `{"readOnlyHint":true`, a{}, []string{"want a JSON object"}},
+		{"cut off in a value", `{"readOnlyHint":`, a{}, []string{"want a JSON object"}},
+		{"more behind it", `{"destructiveHint":false}{"destructiveHint":true}`, a{}, []string{"want a JSON object"}},
 	} {
 		got, err := annotation.Parse([]byte(c.raw))
 		if !reflect.DeepEqual(got, c.want) {
@@ -237,11 +237,11 @@ func TestUnmarshalJSONIsStrict(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ raw, want string }{
 		{`{"readOnlyHint":true,"estimatedDuration":250}`, ""},
-		{`{"readonlyHint":true}`, `"readonlyHint" is no annotation`},
+		{`{"readonlyHint":true}`, `unknown annotation "readonlyHint"`},
 		{`{"readOnlyHint":true,"readOnlyHint":true}`, "readOnlyHint is given twice"},
-		{`{"readOnlyHint":"yes"}`, "is no boolean"},
-		{`{"rateLimitHint":-1}`, "rateLimitHint: -1"},
-		{`[]`, "no JSON object"},
+		{`{"readOnlyHint":"yes"}`, "want a boolean"},
+		{`{"rateLimitHint":-1}`, "rateLimitHint: want a finite number of at least 0, got -1"},
+		{`[]`, "want a JSON object"},
 	} {
 		a := annotation.Annotations{Title: "before"}
 		err := json.Unmarshal([]byte(c.raw), &a)
@@ -298,7 +298,7 @@ func ExampleParse() {
 	fmt.Println(err)
 	// Output:
 	// [DESTRUCTIVE | category: files]
-	// annotation: readOnlyHint: "true" is no boolean
+	// annotation: readOnlyHint: want a boolean, got "true"
 }
 
 func ExampleDeclare() {
@@ -346,7 +346,7 @@ func TestFromRawDistinguishesAbsentFromFalse(t *testing.T) {
 		{"both falses of an SDK", `{"readOnlyHint":false,"idempotentHint":false}`, &mcp.Tool{}, "[no annotations]", ""},
 		{"all four of another", `{"readOnlyHint":false,"idempotentHint":false,"destructiveHint":true,"openWorldHint":true}`, &mcp.Tool{}, "[DESTRUCTIVE | open world]", ""},
 		{"B083 twice", `{"readOnlyHint":false,"readOnlyHint":true}`, &mcp.Tool{}, "[not read-only]", "given twice"},
-		{"B079 no boolean", `{"readOnlyHint":"true","destructiveHint":true}`, &mcp.Tool{}, "[DESTRUCTIVE]", "no boolean"},
+		{"B079 no boolean", `{"readOnlyHint":"true","destructiveHint":true}`, &mcp.Tool{}, "[DESTRUCTIVE]", "want a boolean"},
 		{"a field that is not MCP's", `{"title":"A","requiresConfirmation":true}`, &mcp.Tool{Title: "T"}, "[A | requires confirmation]", ""},
 		{"our key replaces", `{"destructiveHint":false}`, own(`{"readOnlyHint":true}`), "[T | read-only]", ""},
 		{"and takes back no admission", `{"destructiveHint":true,"requiresConfirmation":true,"auditRequired":true}`,

@@ -68,7 +68,7 @@ func New(o Options) middleware.Middleware {
 	b := budget{Options: o}
 	for class, l := range o.Classes {
 		if class > annotation.Safe {
-			panic(fmt.Sprintf("budget: Options.Classes has a limit for class %d, and there is none of that number", class))
+			panic(fmt.Sprintf("budget: Options.Classes has a limit for class %d, which does not exist", class))
 		}
 		b.classes[class] = l
 	}

@@ -86,7 +86,7 @@ func (r *sharedRead) look(ctx context.Context) (res *mcp.CallToolResult, found L
 		}
 		return nil, Lookup{}, "", fault.GivenUp(ctx)
 	case err != nil:
-		return nil, Lookup{}, "the shared memory does not answer", nil
+		return nil, Lookup{}, "the shared cache does not answer", nil
 	}
 	res, at, ok := resultcopy.Decode(found.Value)
 	if age := max(time.Since(at), 0); ok && age < r.ttl && resultcopy.Storable(res) { // the clocks of replicas differ

@@ -65,11 +65,11 @@ func TestToolsOfTheHostsOwnAreChecked(t *testing.T) {
 	good := mcptest.Tool("list_notes", "")
 	for want, tools := range map[string][]*mcp.Tool{
 		"bad_tool: readOnlyHint and destructiveHint are both true": {good, declaring("bad_tool", mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: new(true)})},
-		"number 1 is nil":                        {good, nil},
-		`"list_notes" is there twice`:            {good, good},
-		"its input schema is not usable":         {{Name: "no_schema"}},
-		`odd: annotation: "7" is no JSON object`: {{Name: "odd", InputSchema: good.InputSchema, Meta: mcp.Meta{annotation.MetaKey: 7}}},
-		`the tools of "local": a b: `:            {mcptest.Tool("a b", "")},
+		"number 1 is nil":                              {good, nil},
+		`"list_notes" is there twice`:                  {good, good},
+		"its input schema is not usable":               {{Name: "no_schema"}},
+		`odd: annotation: want a JSON object, got "7"`: {{Name: "odd", InputSchema: good.InputSchema, Meta: mcp.Meta{annotation.MetaKey: 7}}},
+		`the tools of "local": a b: `:                  {mcptest.Tool("a b", "")},
 	} {
 		c := catalog.New(catalog.Options{})
 		err := c.AddTools("local", middleware.ToolCallerFunc(echoes), tools...)
@@ -127,7 +127,7 @@ func TestFuncThatCannotBeAToolIsNamed(t *testing.T) {
 		"no_func: it has no func":           {good, gofunc.New[order, total]("no_func", "", annotation.ReadOnly(), nil)},
 		"contradicts:":                      {good, gofunc.New("contradicts", "", bad, price)},
 		`"good_tool" is there twice`:        {good, good},
-		"the zero Func is no tool":          {good, {}},
+		"the zero Func":                     {good, {}},
 		"tool number 1: it has no name":     {good, gofunc.New("", "", annotation.ReadOnly(), price)},
 		"tool number 2: it has no func":     {good, good, gofunc.New[order, total]("", "", annotation.ReadOnly(), nil)},
 	} {

@@ -478,5 +478,5 @@ func ExampleCatalog_View() {
 	// Output:
 	// [customers/list_customers]
 	// catalog: there is no tool "delete_customer" of server "customers"; list the tools again
-	// catalog: the scopes of a view: "customer*.read" is no scope; write "resource.action", of letters, digits, '_', '-', ':', '/' and '.' between words, or '*' for the whole resource, or '*' or "all" for the whole action
+	// catalog: the scopes of a view: "customer*.read" is not a scope; write "resource.action", of letters, digits, '_', '-', ':', '/' and '.' between words, or '*' for the whole resource, or '*' or "all" for the whole action
 }

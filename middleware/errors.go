@@ -86,8 +86,8 @@ func OutcomeUnknown(call Call, err error) error {
 	}
 	return &OutcomeUnknownError{
 		Tool: call.Tool,
-		Check: fmt.Sprintf("%s may or may not have happened. Do not call it again now. Look first, with a tool that only reads, "+
-			"whether what it was to change has changed, and tell the user if you cannot see it.", call.Tool.ModelName()),
+		Check: fmt.Sprintf("%s may or may not have happened. Do not call it again now. First check with a tool that only reads "+
+			"whether the change was made, and tell the user if you cannot see it.", call.Tool.ModelName()),
 		Err: err,
 	}
 }

@@ -123,7 +123,7 @@ func ExampleOutcomeUnknown() {
 	}
 	// Output:
 	// middleware: the outcome of bank/pay is unknown: context deadline exceeded
-	// bank__pay may or may not have happened. Do not call it again now. Look first, with a tool that only reads, whether what it was to change has changed, and tell the user if you cannot see it.
+	// bank__pay may or may not have happened. Do not call it again now. First check with a tool that only reads whether the change was made, and tell the user if you cannot see it.
 }
 
 type told struct{ text, words string }

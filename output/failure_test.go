@@ -51,7 +51,7 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 	read, pay := listing(t, "", annotation.ReadOnly()), listing(t, "", annotation.Destructive())
 	_, wire := sdkerr.Watch(t.Context())
 	const failed = "crm__list failed. Try other arguments or another tool, or tell the user that it does not work."
-	const look = "crm__list may or may not have happened. Do not call it again now. Look first, with a tool that only reads, whether what it was to change has changed, and tell the user if you cannot see it."
+	const look = "crm__list may or may not have happened. Do not call it again now. First check with a tool that only reads whether the change was made, and tell the user if you cannot see it."
 	for _, tt := range []struct {
 		name string
 		tool *middleware.Tool
@@ -72,9 +72,9 @@ func TestErrorsBecomeResultsWithoutInternals(t *testing.T) {
 		{"too many calls", read, &ratelimit.LimitedError{Tool: read, Wait: 90 * time.Second}, "crm__list was not called: there were too many calls. Call it again in 1m30s, or do something else first."},
 		{"no calls at all", read, &ratelimit.LimitedError{Tool: read}, "crm__list was not called: its limit allows no calls at all. Use another tool."},
 		{"no answer in time", read, &timeout.Error{Tool: read, After: time.Minute}, "crm__list gave no answer within 1m0s. Ask it for less, use another tool, or tell the user."},
-		{"repeated in vain", read, &retry.ExhaustedError{Tool: read, Attempts: 3, Err: errInside}, "crm__list failed 3 times. Leave it alone for a while, use another tool, or tell the user."},
-		{"repeated in vain, for want of time", read, &retry.ExhaustedError{Tool: read, Attempts: 2, Err: &timeout.Error{Tool: read, After: time.Second}}, "crm__list failed 2 times. Leave it alone for a while, use another tool, or tell the user. crm__list gave no answer within 1s. Ask it for less, use another tool, or tell the user."},
-		{"a server in trouble", read, &retry.ExhaustedError{Tool: read, Attempts: 1, OverBudget: true, Err: errInside}, "crm__list failed, and so do too many calls of its server. Leave that server alone for a while, or tell the user."},
+		{"repeated in vain", read, &retry.ExhaustedError{Tool: read, Attempts: 3, Err: errInside}, "crm__list failed 3 times. Wait before you call it again, use another tool, or tell the user."},
+		{"repeated in vain, for want of time", read, &retry.ExhaustedError{Tool: read, Attempts: 2, Err: &timeout.Error{Tool: read, After: time.Second}}, "crm__list failed 2 times. Wait before you call it again, use another tool, or tell the user. crm__list gave no answer within 1s. Ask it for less, use another tool, or tell the user."},
+		{"a server in trouble", read, &retry.ExhaustedError{Tool: read, Attempts: 1, OverBudget: true, Err: errInside}, "crm__list failed, and so do too many calls of its server. Wait before you call that server again, or tell the user."},
 		{"a tool that is gone", read, &catalog.UnknownToolError{Server: "crm", Tool: "list"}, "There is no such tool any more. Choose one from the list of tools."},
 		{"a tool that has changed", read, &catalog.ChangedError{Tool: read}, "crm__list was not called: what it does or takes has changed since it was listed. Look it up again before you use it."},
 		{"an unaccepted tool", read, &pins.NotAcceptedError{}, "The tool was not called: it is new or has changed, and the host has not accepted it yet. Use another tool, or tell the user."},

@@ -57,7 +57,7 @@ func Strictest(rules ...Rule) Rule {
 	}
 }
 
-// Argument applies a probe to one argument, if it is not missing or null. One that is not a text is dangerous.
+// Argument applies a probe to one argument, if it is not missing or null. One that is not a string is dangerous.
 func Argument(name string, probe Probe) Rule {
 	if name == "" || probe == nil {
 		panic("preflight: Argument needs a name and a probe")
@@ -84,7 +84,7 @@ type test struct {
 	values []any
 }
 
-// When holds if the argument is one of the values, each a text or a bool. It does not hold for another case or type, or
+// When holds if the argument is one of the values, each a string or a boolean. It does not hold for another case or type, or
 // without the argument, whatever a schema's default is.
 func When(argument string, values ...any) Condition { return Condition{}.And(argument, values...) }
 
@@ -97,7 +97,7 @@ func (c Condition) And(argument string, values ...any) Condition {
 		switch v.(type) {
 		case string, bool:
 		default:
-			panic(fmt.Sprintf("preflight: the condition on %q has the value %v, which is neither a text nor a bool", argument, v))
+			panic(fmt.Sprintf("preflight: the condition on %q has the value %v, want a string or a boolean", argument, v))
 		}
 	}
 	return Condition{append(slices.Clip(c.tests), test{argument, slices.Clone(values)})}
@@ -198,7 +198,7 @@ func (r Rules) check() {
 		case !ok || server == "":
 			panic(fmt.Sprintf(`preflight: Options.Rules[%q]: write "server/tool", for example "github/issue_write"`, name))
 		case err != nil:
-			panic(fmt.Sprintf(`preflight: Options.Rules[%q]: there can be no such tool: %v; write "server/tool"`, name, err))
+			panic(fmt.Sprintf(`preflight: Options.Rules[%q]: such a tool cannot exist: %v; write "server/tool"`, name, err))
 		case rule == nil:
 			panic(fmt.Sprintf("preflight: Options.Rules[%q]: the rule is nil", name))
 		}
@@ -220,14 +220,14 @@ func parse(ctx context.Context, call middleware.Call) (Arguments, error) {
 	return a, json.Unmarshal(form, &a.members) // it is an object
 }
 
-// Text returns an argument that is a text. It does not where the argument is missing or of another type.
+// Text returns an argument that is a string. It does not where the argument is missing or of another type.
 func (a Arguments) Text(name string) (text string, ok bool) {
 	raw := a.members[name]
 	ok = len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil
 	return text, ok
 }
 
-// Bool returns an argument that is true or false, as [Arguments.Text] does a text.
+// Bool returns an argument that is true or false, as [Arguments.Text] does a string.
 func (a Arguments) Bool(name string) (value, ok bool) {
 	raw := string(a.members[name])
 	return raw == "true", raw == "true" || raw == "false"

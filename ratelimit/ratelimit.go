@@ -95,7 +95,7 @@ func check(opts Options) {
 	}
 	for at, limit := range limits {
 		if limit.PerMinute == 0 && (at != "" || limit.Burst > 0) {
-			panic("ratelimit: Options." + at + "PerMinute is 0, which is no limit; set it, or leave the burst and the server out")
+			panic("ratelimit: Options." + at + "PerMinute is 0, which means without a limit; set it, or leave the burst and the server out")
 		}
 	}
 	if opts.Shared == nil && opts.Replicas > 0 {

@@ -244,7 +244,7 @@ func TestCallOverBudgetKeepsWhatIsKnown(t *testing.T) {
 		if attempts != 2 || !overBudget(err) || !middleware.NotSent(err) {
 			t.Errorf("got %d attempts and %v, want 2 and an error that is not sent", attempts, err)
 		}
-		if !strings.Contains(err.Error(), "leave the server alone") {
+		if !strings.Contains(err.Error(), "wait before the next call") {
 			t.Errorf("%v does not say what to do", err)
 		}
 		attempts, err = s.attempt(t, c, pay, errLost)

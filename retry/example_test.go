@@ -39,5 +39,5 @@ func ExampleNew() {
 	// retry: bank/list failed 2 times, the last time with: the connection was lost
 	// server: pay
 	// middleware: the outcome of bank/pay is unknown: the connection was lost
-	// bank__pay may or may not have happened. Do not call it again now. Look first, with a tool that only reads, whether what it was to change has changed, and tell the user if you cannot see it.
+	// bank__pay may or may not have happened. Do not call it again now. First check with a tool that only reads whether the change was made, and tell the user if you cannot see it.
 }

@@ -195,16 +195,16 @@ type ExhaustedError struct {
 
 func (e *ExhaustedError) Error() string {
 	if e.OverBudget {
-		return fmt.Sprintf("retry: %s failed and is not repeated, since too many calls of its server fail; leave the server alone for a while: %v", e.Tool, e.Err)
+		return fmt.Sprintf("retry: %s failed and is not repeated, since too many calls of its server fail; wait before the next call: %v", e.Tool, e.Err)
 	}
 	return fmt.Sprintf("retry: %s failed %d times, the last time with: %v", e.Tool, e.Attempts, e.Err)
 }
 
 // ForModel returns that trying again failed, and what the last error has for the model.
 func (e *ExhaustedError) ForModel() string {
-	text := fmt.Sprintf("%s failed %d times. Leave it alone for a while, use another tool, or tell the user.", e.Tool.ModelName(), e.Attempts)
+	text := fmt.Sprintf("%s failed %d times. Wait before you call it again, use another tool, or tell the user.", e.Tool.ModelName(), e.Attempts)
 	if e.OverBudget {
-		text = fmt.Sprintf("%s failed, and so do too many calls of its server. Leave that server alone for a while, or tell the user.", e.Tool.ModelName())
+		text = fmt.Sprintf("%s failed, and so do too many calls of its server. Wait before you call that server again, or tell the user.", e.Tool.ModelName())
 	}
 	return strings.TrimSpace(text + " " + middleware.ForModel(e.Err))
 }

@@ -68,7 +68,7 @@ func (p *Pool) none(tool *middleware.Tool, tried []*member, at time.Time) error 
 		case slices.Contains(tried, m):
 			reason = "was tried"
 		case tool.Safety().MustConfirm() && !m.primary():
-			reason = fmt.Sprintf("is no primary (weight %d, below %d)", m.Weight, primary)
+			reason = fmt.Sprintf("is not a primary (weight %d, below %d)", m.Weight, primary)
 		case !slices.Contains(allowed, m):
 			reason = "offers another definition of it"
 		case at.Before(m.until):

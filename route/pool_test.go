@@ -107,7 +107,7 @@ func TestB263DangerousNeverFallsOpen(t *testing.T) {
 		if !errors.Is(err, route.ErrNoReplica) || !middleware.NotSent(err) {
 			t.Fatalf("%s: %v", tool, err)
 		}
-		for _, word := range []string{"main failed and rests", "copy is no primary (weight 49, below 50)", "try again in"} {
+		for _, word := range []string{"main failed and rests", "copy is not a primary (weight 49, below 50)", "try again in"} {
 			if !strings.Contains(err.Error(), word) {
 				t.Errorf("%q does not say %q", err, word)
 			}
@@ -139,7 +139,7 @@ func TestComplexAndCostlyGoToHighCompute(t *testing.T) {
 		"cost of 101":      {cost(101), "[big]"},
 		"cost of 100":      {cost(100), "[big main]"},
 		"complex":          {complexRead, "[big]"},
-		"complex deletion": {complexDelete, "[main]"}, // safety first: the big one is no primary
+		"complex deletion": {complexDelete, "[main]"}, // safety first: the big one is not a primary
 	} {
 		f := newFleet(route.RoundRobin, route.Options{},
 			route.Replica{ID: "big", Weight: 10, Categories: []string{"high-compute"}}, route.Replica{ID: "main", Weight: 90})

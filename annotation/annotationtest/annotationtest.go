@@ -107,7 +107,7 @@ func meant(name string, declared annotation.Annotations, want map[string]annotat
 				return ""
 			}
 		}
-		return fmt.Sprintf("it declares %s, which is none of the presets", declared.Summary())
+		return fmt.Sprintf("it declares %s; want one of the presets", declared.Summary())
 	}
 	wanted, ok := want[name]
 	if !ok {

@@ -93,7 +93,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"no annotations":                {tool{"x", annotation.Annotations{}, func() {}}, nil, "it is not tagged"},
 		"both":                          {tool{"x", annotation.Annotations{ReadOnly: annotation.Yes, Destructive: annotation.Yes}, func() {}}, nil, "both read-only and destructive"},
-		"no preset":                     {tool{"x", annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.No}, func() {}}, nil, "none of the presets"},
+		"no preset":                     {tool{"x", annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.No}, func() {}}, nil, "want one of the presets"},
 		"another preset than meant":     {tool{"x", annotation.Write(), func() {}}, map[string]annotation.Annotations{"x": annotation.Destructive()}, "destructiveHint: no, and should yes"},
 		"more than meant":               {tool{"x", annotation.ReadOnly(), func() {}}, map[string]annotation.Annotations{"x": open}, "openWorldHint: unset, and should yes"},
 		"the intention is not declared": {tool{"x", annotation.ReadOnly(), func() {}}, map[string]annotation.Annotations{}, "does not say what it should declare"},

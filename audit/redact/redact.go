@@ -76,7 +76,7 @@ func (r *Redactor) json(raw []byte, at *schema.Shape) json.RawMessage {
 	v, err := jsontree.Decode(raw)
 	if err != nil {
 		r.unknown = true // two parsers may read it differently
-		return quoted(fmt.Sprintf("[%d bytes that are no JSON]", len(raw)))
+		return quoted(fmt.Sprintf("[%d bytes that are not JSON]", len(raw)))
 	}
 	// Twice: a value that is hidden further on may be in the open further up.
 	r.looking = true

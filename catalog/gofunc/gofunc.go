@@ -89,7 +89,7 @@ func New[In, Out any](name, description string, own annotation.Annotations, f fu
 // Tool returns the definition of the tool. An error names what keeps the func from being one.
 func (f Func) Tool() (*mcp.Tool, error) {
 	if f.tool == nil {
-		return &mcp.Tool{}, errors.New("the zero Func is no tool; make one with gofunc.New")
+		return &mcp.Tool{}, errors.New("the zero Func has no tool; make one with gofunc.New")
 	}
 	if f.own.Summary() == (annotation.Annotations{}).Summary() {
 		return f.tool, f.err

@@ -90,7 +90,7 @@ func add(to []entry, text []byte) ([]entry, error) {
 		e := entry{name: name}
 		digest, err := hex.DecodeString(tool.Digest)
 		if err != nil || len(digest) != len(e.digest) {
-			return nil, fmt.Errorf("%s: %q is no digest", name, tool.Digest)
+			return nil, fmt.Errorf("%s: want a digest, got %q", name, tool.Digest)
 		}
 		e.digest = middleware.Digest(digest)
 		e.annotations = tool.Review.Annotations().Attribute(annotation.Reviewed, "")

@@ -71,7 +71,7 @@ func TestEachEntryIsWellFormed(t *testing.T) {
 				t.Errorf("%s is in the file of %s", name, server)
 			}
 			if !aDigest.MatchString(entry.Digest) {
-				t.Errorf("%s: %q is no digest", name, entry.Digest)
+				t.Errorf("%s: want a digest, got %q", name, entry.Digest)
 			}
 			if other := owner[entry.Digest]; other != "" {
 				t.Errorf("%s has the digest of %s", name, other)

@@ -56,7 +56,7 @@ type clientMount struct {
 	sessions sync.Map // weak.Pointer[mcp.ClientSession] → *mounted
 }
 
-// mounted is what hangs beneath one session. It does not hold the session, so that it goes with it.
+// mounted is the state of one session. It does not hold the session, so that it is freed with it.
 type mounted struct {
 	once   sync.Once
 	server string

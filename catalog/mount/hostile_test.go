@@ -44,7 +44,7 @@ func end(res *mcp.CallToolResult, err error) string {
 		return "the tool failed"
 	case err == nil:
 		return "answered"
-	case isUnknown && strings.Contains(unknown.Check, "Look first"):
+	case isUnknown && strings.Contains(unknown.Check, "First check"):
 		return "unknown"
 	case middleware.NotSent(err):
 		return "not sent"

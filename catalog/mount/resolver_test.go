@@ -137,7 +137,7 @@ func TestFailedRequestsAreExplained(t *testing.T) {
 		{"a plain error", func(*params) (*result, error) { return nil, errors.New("broken") }, false, false, "broken"},
 		{"about another tool", answers("other", `{}`), false, true, "about another tool"},
 		{"annotations that are a list", answers("act", `[]`), false, true, "no object"},
-		{"a hint that is a text", answers("act", `{"readOnlyHint":"yes"}`), false, true, "no boolean"},
+		{"a hint that is a text", answers("act", `{"readOnlyHint":"yes"}`), false, true, "want a boolean"},
 		{"too long", answers("act", `{"x":"`+strings.Repeat("a", resolution.MaxAnswer)+`"}`), false, true, "more than"},
 	} {
 		for _, w := range wireWays {

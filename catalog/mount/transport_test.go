@@ -123,7 +123,7 @@ func TestPreparedListIsAsTheServerWroteIt(t *testing.T) {
 				t.Errorf("%s declares %s, want %s", name, got.Summary(), want.Summary())
 			}
 		}
-		if got := fmt.Sprint(tools.Findings()); got != `[srv: "bad_hint" was left out: among its annotations readOnlyHint is "true" and no boolean]` { // B079
+		if got := fmt.Sprint(tools.Findings()); got != `[srv: "bad_hint" was left out: among its annotations readOnlyHint is "true", want a boolean]` { // B079
 			t.Errorf("got the findings %s", got)
 		}
 		tool, _ := tools.Lookup("srv", "list_absent")
@@ -166,9 +166,9 @@ func TestMalformedToolIsLeftOutAlone(t *testing.T) {
 		}
 		if want := []string{
 			`"bad_header" was left out: the SDK does not take it, as one whose x-mcp-header annotations are not usable`,
-			`"bad_number" was left out: inputSchema is {"type":"object","maximum":1e999} and no schema, since it has a number that is out of range`,
+			`"bad_number" was left out: inputSchema is {"type":"object","maximum":1e999}, want a schema without a number that is out of range`,
 			`"bad_twice" was left out: annotations is given twice`,
-			`tool number 1 was left out: name is 7 and no text`,
+			`tool number 1 was left out: name is 7, want a string`,
 		}; !slices.Equal(got, want) {
 			t.Errorf("got the findings %q\nwant %q", got, want)
 		}
@@ -448,7 +448,7 @@ func ExampleTransport() {
 	}
 	// Output:
 	// 5 tools
-	// odd: "bad_hint" was left out: among its annotations readOnlyHint is "true" and no boolean
+	// odd: "bad_hint" was left out: among its annotations readOnlyHint is "true", want a boolean
 }
 
 // The host's own handler is called after the catalog's.

@@ -75,7 +75,7 @@ func (x *Index) Search(q Query) (Page, error) {
 	case q.Limit < 0:
 		return Page{}, fmt.Errorf("search: Query.Limit is %d; use 0 for %d, or a number above it", q.Limit, defaultLimit)
 	case q.Sort > BySafety:
-		return Page{}, fmt.Errorf("search: Query.Sort is %d, which is no order; use one of ByRelevance, ByName, ByServer, BySafety", q.Sort)
+		return Page{}, fmt.Errorf("search: Query.Sort is %d; use ByRelevance, ByName, ByServer or BySafety", q.Sort)
 	}
 	s := x.now()
 	found, start := s.find(&q), 0

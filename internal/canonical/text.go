@@ -127,7 +127,7 @@ func (s *scanner) hex4() (rune, error) {
 	}
 	n, err := strconv.ParseUint(string(s.src[s.pos:s.pos+4]), 16, 16)
 	if err != nil {
-		return 0, s.fail("not valid JSON: %q is no escaped character", s.src[s.pos:s.pos+4])
+		return 0, s.fail("not valid JSON: %q is not an escape", s.src[s.pos:s.pos+4])
 	}
 	s.pos += 4
 	return rune(n), nil

@@ -202,7 +202,7 @@ func (r *httpParts) judge() Verdict {
 	}
 	why, ok := graphBody(text)
 	if !ok || why != "" {
-		return Harmful(firstOf(why, "a body that is none of GraphQL"))
+		return Harmful(firstOf(why, "a body that is not GraphQL"))
 	}
 	return Harmless("POST of GraphQL queries only")
 }

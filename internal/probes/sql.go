@@ -44,7 +44,7 @@ type sqlStatement struct {
 	tokens []sqlToken
 	name   string // what it is, for people: "one SELECT"
 	why    string // what makes it more than a read
-	broken string // why it is no statement
+	broken string // why it is not a statement
 	bare   bool   // a function may be called without parentheses: not in dialects of the hash
 }
 
@@ -164,7 +164,7 @@ func (q *sqlStatement) word(i, from int) {
 		q.why = "the name " + Shown(strings.Trim(t.text, `"'`)) + ", which does more than read"
 	case t.kind == sqlQuoted:
 		if q.at(i - 1).is("USING") {
-			q.why = "USING before a text, which a dialect runs"
+			q.why = "USING before a string, which a dialect runs"
 		} else if q.source(i) && (strings.Contains(name, "://") || strings.HasPrefix(name, "/") || strings.Contains(name, "..")) {
 			q.why = "the file " + Shown(t.text)
 		}
@@ -359,7 +359,7 @@ func (q *sqlStatement) names(from int) {
 			return
 		}
 		if q.bare && !tables && q.operand(i) {
-			q.why = "the name " + Shown(t.text) + ", which is no column"
+			q.why = "the name " + Shown(t.text) + ", which is not a column"
 			return
 		}
 	}

@@ -148,7 +148,7 @@ func read(raw json.RawMessage) (name string, annotations json.RawMessage, err er
 	}
 	tool, ok := strictjson.Members(raw)
 	if !ok {
-		return "", nil, fmt.Errorf("it is no object: %.40s", raw)
+		return "", nil, fmt.Errorf("want an object, got %.40s", raw)
 	}
 	seen := make(map[string]json.RawMessage, len(tool))
 	for _, m := range tool {
@@ -189,21 +189,21 @@ type kind struct {
 
 var (
 	ofTool = map[string]kind{
-		"name":         {is[string], "text"},
-		"title":        {is[string], "text"},
-		"description":  {is[string], "text"},
-		"icons":        {is[[]mcp.Icon], "list of icons"},
-		"annotations":  {is[map[string]json.RawMessage], "object"},
-		"_meta":        {is[map[string]any], "object, or has a number that is out of range"},
-		"inputSchema":  {is[any], "schema, since it has a number that is out of range"},
-		"outputSchema": {is[any], "schema, since it has a number that is out of range"},
+		"name":         {is[string], "a string"},
+		"title":        {is[string], "a string"},
+		"description":  {is[string], "a string"},
+		"icons":        {is[[]mcp.Icon], "a list of icons"},
+		"annotations":  {is[map[string]json.RawMessage], "an object"},
+		"_meta":        {is[map[string]any], "an object without a number that is out of range"},
+		"inputSchema":  {is[any], "a schema without a number that is out of range"},
+		"outputSchema": {is[any], "a schema without a number that is out of range"},
 	}
 	ofAnnotations = map[string]kind{
-		"title":           {is[string], "text"},
-		"readOnlyHint":    {is[bool], "boolean"},
-		"destructiveHint": {is[bool], "boolean"},
-		"idempotentHint":  {is[bool], "boolean"},
-		"openWorldHint":   {is[bool], "boolean"},
+		"title":           {is[string], "a string"},
+		"readOnlyHint":    {is[bool], "a boolean"},
+		"destructiveHint": {is[bool], "a boolean"},
+		"idempotentHint":  {is[bool], "a boolean"},
+		"openWorldHint":   {is[bool], "a boolean"},
 	}
 )
 
@@ -216,5 +216,5 @@ func (k kind) check(m strictjson.Member) error {
 	if k.reads(m.Value) {
 		return nil
 	}
-	return fmt.Errorf("%s is %.40s and no %s", m.Name, m.Value, k.what)
+	return fmt.Errorf("%s is %.40s, want %s", m.Name, m.Value, k.what)
 }

@@ -135,7 +135,7 @@ func resolve(root any, ref string) (map[string]any, error) {
 	path, escapes := url.PathUnescape(ref[1:])
 	pointer, err := jsontree.ParsePointer(path)
 	if err != nil || escapes != nil {
-		return nil, fmt.Errorf("it refers to %.80q, a name and no path from the root", ref)
+		return nil, fmt.Errorf("it refers to %.80q, want a path from the root, not a name", ref)
 	}
 	at, _ := pointer.In(root)
 	switch v := at.(type) {

@@ -69,7 +69,7 @@ func Check(permission string) error {
 	case strings.Contains(permission, "*") || resource != "" && action == all:
 		return fmt.Errorf("%.80q is a wildcard, which is for scopes; a tool needs one permission", permission)
 	case !plain(permission):
-		return fmt.Errorf("%.80q is no permission; %s", permission, form)
+		return fmt.Errorf("%.80q is not a permission; %s", permission, form)
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func split(permission string) (resource, action string) {
 func read(s Scope) (pattern, error) {
 	ceiling, known := rank(s.Ceiling)
 	if !known {
-		return pattern{}, fmt.Errorf("the ceiling %.80q of %.80q is none of public, internal, restricted", s.Ceiling, s.Permission)
+		return pattern{}, fmt.Errorf("the ceiling of %.80q: want public, internal or restricted, got %.80q", s.Permission, s.Ceiling)
 	}
 	resource, action := split(s.Permission)
 	if action == all && resource != "" {
@@ -106,9 +106,9 @@ func read(s Scope) (pattern, error) {
 	}
 	switch {
 	case s.Permission == star || s.Permission == all:
-		return pattern{}, fmt.Errorf(`%q is no scope; for everything write "*.all"`, s.Permission)
+		return pattern{}, fmt.Errorf(`%q is not a scope; for everything write "*.all"`, s.Permission)
 	case len(s.Permission) > most || !starred.MatchString(s.Permission):
-		return pattern{}, fmt.Errorf("%.80q is no scope; %s, or '*' for the whole resource, or '*' or \"all\" for the whole action", s.Permission, form)
+		return pattern{}, fmt.Errorf("%.80q is not a scope; %s, or '*' for the whole resource, or '*' or \"all\" for the whole action", s.Permission, form)
 	}
 	return pattern{resource, action, ceiling}, nil
 }

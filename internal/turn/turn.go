@@ -97,7 +97,7 @@ func (k *Ticket) move(to state) {
 	case k.state == inside:
 		t.inside--
 	case to == done:
-		close(k.pass) // for who calls next when all is over; the guard has a word on that
+		close(k.pass) // releases callers that come after the end; the guard decides about them
 	}
 	k.state = to
 	t.step()

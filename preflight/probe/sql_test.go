@@ -124,7 +124,7 @@ func TestSQL(t *testing.T) {
 		{"SELECT purge_all FROM dual", probeRisk, "PURGE_ALL"},
 		{"SELECT purge_all FROM t", probeRisk, "PURGE_ALL"},
 		{"SELECT delete_rule FROM information_schema.referential_constraints", probeRead, ""},
-		{"SELECT wipe", probeRisk, "no column"},
+		{"SELECT wipe", probeRisk, "not a column"},
 		{"SELECT current_date", probeRead, ""},
 		{"SELECT a ->> DROP FROM t", probeRisk, "->>"},
 		{"SELECT a FROM t |> CALL f()", probeRisk, "|>"},

@@ -124,7 +124,7 @@ func TestRepetitionIsHeldAndThenAskedAbout(t *testing.T) {
 				w.want(1, asks, 1)
 				time.Sleep(40 * time.Second)
 				err := w.call(name, ` {"to":"bob", "amount":5}`)
-				if !errors.Is(err, doubt.ErrHeld) || !middleware.NotSent(err) || !strings.Contains(middleware.ForModel(err), "an earlier call with the same effect, 40s ago, may have happened. Look first") {
+				if !errors.Is(err, doubt.ErrHeld) || !middleware.NotSent(err) || !strings.Contains(middleware.ForModel(err), "an earlier call with the same effect, 40s ago, may have happened. First check") {
 					t.Fatal(err, middleware.ForModel(err))
 				}
 				w.want(1, asks, 1)

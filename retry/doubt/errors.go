@@ -42,10 +42,10 @@ func (e *HeldError) ForModel() string {
 	if e.Happened {
 		return earlier + "has happened. Call it again only if it is to happen once more."
 	}
-	look := "Look first, with a tool that only reads, whether it did."
+	look := "First check with a tool that only reads whether it did."
 	if server, name, ok := strings.Cut(e.Read, "/"); ok {
 		read := middleware.Tool{Server: server, Definition: &mcp.Tool{Name: name}}
-		look = "Look first whether it did, with " + read.ModelName() + "."
+		look = "First check with " + read.ModelName() + " whether it did."
 	}
 	return earlier + "may have happened. " + look + " If it did not, call it again, which needs the user's agreement."
 }

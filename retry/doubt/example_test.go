@@ -29,8 +29,8 @@ func ExampleNew() {
 	}
 	// Output:
 	// server: pay
-	// bank__pay may or may not have happened. Do not call it again now. Look first, with a tool that only reads, whether what it was to change has changed, and tell the user if you cannot see it.
-	// bank__pay was not called: an earlier call with the same effect, 0s ago, may have happened. Look first whether it did, with bank__list_payments. If it did not, call it again, which needs the user's agreement.
+	// bank__pay may or may not have happened. Do not call it again now. First check with a tool that only reads whether the change was made, and tell the user if you cannot see it.
+	// bank__pay was not called: an earlier call with the same effect, 0s ago, may have happened. First check with bank__list_payments whether it did. If it did not, call it again, which needs the user's agreement.
 }
 
 // A ledger outlives its chain, and is filled from the record of an earlier process.

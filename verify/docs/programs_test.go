@@ -15,7 +15,7 @@ import (
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
 // programs checks that every block of Go in the files is a whole program that compiles
-// against the module in dir and, if run is true, prints what the page shows after it. What is no program is not fenced as Go.
+// against the module in dir and, if run is true, prints what the page shows after it. Other code is not fenced as Go.
 func programs(t *testing.T, dir string, run bool, files ...string) {
 	t.Helper()
 	found := 0
@@ -82,7 +82,7 @@ func prints(t *testing.T, program, want string) {
 func compile(t *testing.T, dir, source string, link bool) string {
 	t.Helper()
 	if !strings.HasPrefix(source, "package ") {
-		t.Fatal("the block is no whole program: begin it with a package clause")
+		t.Fatal("the block is not a whole program: begin it with a package clause")
 	}
 	module, err := filepath.Abs(dir)
 	if err != nil {
