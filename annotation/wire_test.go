@@ -152,7 +152,7 @@ func TestFromTool(t *testing.T) {
 		{"our key with hints, and the tool's title", `{"name":"t","title":"Tool","annotations":{},` + key + `{"readOnlyHint":true}}}`,
 			a{Title: "Tool", ReadOnly: yes}, ""},
 		{"our key and no annotations", `{"name":"t",` + key + `{"readOnlyHint":true,"requiresConfirmation":true}}}`, a{ReadOnly: yes, RequiresConfirmation: yes}, ""},
-		{"our key is no object", `{"name":"t","annotations":{"readOnlyHint":true},` + key + `7}}`, a{ReadOnly: yes, Idempotent: no}, "want a JSON object"},
+		{"our key is a number", `{"name":"t","annotations":{"readOnlyHint":true},` + key + `7}}`, a{ReadOnly: yes, Idempotent: no}, "want a JSON object"},
 		{"B095 in meta", `{"name":"t",` + key + `{"rateLimitHint":-5,"costHint":"9","category":"web"}}}`, a{Category: "web"}, "rateLimitHint"},
 	} {
 		got, err := annotation.FromTool(decode(t, c.raw))

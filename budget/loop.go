@@ -106,7 +106,7 @@ func (h *history) identity(state *callstate.State, seed maphash.Seed, this entry
 			return e.call
 		}
 	}
-	hash := this.written // of arguments that are no JSON object
+	hash := this.written // of arguments that are not a JSON object
 	var names [2]string
 	if call.Tool != nil {
 		names = [2]string{call.Tool.Server, call.Tool.Name()}

@@ -274,7 +274,7 @@ func TestServerThatDiesOrTalksRubbishAddsNothing(t *testing.T) {
 				p.Write(`{"jsonrpc":"2.0","id":` + string(r.ID) + `,"result":{"tools":[`)
 				p.Hangup()
 			}),
-			"is no JSON":      peer(func(p *mcptest.Peer, _ mcptest.Request) { p.Write("<html>no</html>") }),
+			"is not JSON":     peer(func(p *mcptest.Peer, _ mcptest.Request) { p.Write("<html>no</html>") }),
 			"a list of lists": reply(`{"tools":[[1,2]]}`),
 			"text for tools":  reply(`{"tools":"none"}`),
 			"text for a name": reply(`{"tools":[{"name":{},"inputSchema":{"type":"object"}}]}`),

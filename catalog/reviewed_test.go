@@ -83,7 +83,7 @@ func TestAReviewRanksBetweenTheServerAndTheHost(t *testing.T) {
 	}
 }
 
-// What a person has decided is no question any more, whatever the server declares.
+// A decision of a person is not asked about again, whatever the server declares.
 func TestADecidedWriteIsOnlyNoted(t *testing.T) {
 	t.Parallel()
 	override := func(a annotation.Annotations) func(*catalog.Catalog) error {

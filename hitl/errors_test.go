@@ -49,7 +49,7 @@ func TestNothingIsSaidToWaitThatDoesNot(t *testing.T) {
 		{name: "a no of Ann", by: by(hitl.Decision{By: "ann"}, nil)},
 		{name: "a no with guidance", by: by(hitl.Decision{Reason: "archive it instead"}, nil)},
 		{name: "one person of two", by: hitl.TwoPeople(by(hitl.Decision{Verdict: hitl.Approved, By: "ann"}, nil), by(hitl.Decision{Verdict: hitl.Approved, By: "Ann "}, nil))},
-		{name: "an edit that is no object", by: by(hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`[]`)}, nil)},
+		{name: "an edit that is not an object", by: by(hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`[]`)}, nil)},
 		{name: "a question that outlives its call", by: silent, o: hitl.Options{
 			WaitLimit: func(context.Context) (time.Duration, string) { return time.Second, "on the approvals page" },
 		}, waits: true},

@@ -51,7 +51,7 @@ func again(t *testing.T, call middleware.Call, err error, action string) middlew
 	t.Helper()
 	requests, state, ok := fault.InputRequired(err)
 	if !ok || len(requests) != 1 || !middleware.NotSent(err) || !middleware.Permanent(err) || errors.Is(err, hitl.ErrDenied) {
-		t.Fatalf("got %v, want a question that is no no", err)
+		t.Fatalf("got %v, want a question and not a denial", err)
 	}
 	call.Input = &middleware.Input{State: state, Responses: mcp.InputResponseMap{"ok": &mcp.ElicitResult{Action: action}}}
 	return call
@@ -123,7 +123,7 @@ func TestToolsOwnInputComesBack(t *testing.T) {
 	}
 }
 
-// What looks like an answer of ours and is none, is refused.
+// A forged answer is refused, even if it looks like one of ours.
 func TestMadeUpAnswer(t *testing.T) {
 	t.Parallel()
 	e := new(executor)

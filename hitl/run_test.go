@@ -401,7 +401,7 @@ func TestInnerChainSeesTheEditedCall(t *testing.T) {
 	}
 }
 
-// A yes to a call that was shown as a moderate one is none to a dangerous one: a
+// A yes to a call that was shown as a moderate one does not count for a dangerous one: a
 // kinder copy of the tool buys no kinder question.
 func TestApprovalOfAMilderClassIsNone(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,7 @@ func TestBlankLinesInArgumentsPushNothingOutOfSight(t *testing.T) {
 		{"B247: 200 lines of spaces", "ok" + strings.Repeat(" ", 200) + "rm -rf /", `"text": "ok⟦200 spaces⟧rm -rf /"`},
 		{"B247: 200 blank lines after a backslash and an n", `C:\new` + strings.Repeat("\n", 200) + "x", `"text": "C:\\new⟦200 newlines⟧x"`},
 		{"two lines are two lines", "a\nb", `"text": "a\nb"`},
-		{"a backslash and an n are no line", `C:\new\\n\n`, `"text": "C:\\new\\\\n\\n"`},
+		{"a backslash and an n are not a new line", `C:\new\\n\n`, `"text": "C:\\new\\\\n\\n"`},
 		{"a count cannot be faked", `⟦200 newlines⟧`, `"text": "\u27e6200 newlines\u27e7"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

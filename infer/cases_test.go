@@ -72,7 +72,7 @@ var cases = map[string]string{
 		updatePreferences | Updates user preferences in local database | moderate
 		searchDatabase | Searches the database | safe
 		manage_files | | dangerous`,
-	"substrings are no words": `
+	"substrings are not words": `
 		widget_delete | | dangerous
 		budget_transfer | | dangerous
 		target_remove | | dangerous

@@ -65,7 +65,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	return c.next.CallTool(ctx, call)
 }
 
-// classed returns the tool with its inferred annotations and a digest, nil if its definition is no JSON.
+// classed returns the tool with its inferred annotations and a digest, nil if its definition cannot be written as JSON.
 func (c *caller) classed(tool *middleware.Tool) *middleware.Tool {
 	k := key{tool.Server, tool.Definition, tool.Digest}
 	last, ok := c.known.Get(k)

@@ -91,7 +91,7 @@ func (r *powerRule) found(t *tool, p *parameter) finding {
 	if p.kind != choosesDeed || !t.open() {
 		return f
 	}
-	sure := p.found.effect.writes() // a noun among nouns is none of the deeds
+	sure := p.found.effect.writes() // a noun among nouns is not one of the deeds
 	for i := range p.choices {
 		if sure || !p.choices[i].noun {
 			f = f.worse(p.choices[i].finding)

@@ -101,7 +101,7 @@ func (r *reading) sentence(ws []word, odd bool) {
 	r.manages = first(ws, manage) != ""
 	r.hands = freshSecret(ws)
 	r.strange = r.another(ws, odd)
-	r.told = r.told || r.strange && (odd || first(ws, foreign) != "") // a short one as well, which is no label
+	r.told = r.told || r.strange && (odd || first(ws, foreign) != "") // a short one as well, since it is not a label
 }
 
 // sideEffects reads a label of that name, "Side effects: writes a log", unless there are none.

@@ -57,7 +57,7 @@ func (s *server) runsOn() system {
 }
 
 // commonPrefix returns the prefix that three of four names have, longer than n, up to a mark between words. A verb alone
-// is no brand: the tools of a server may all get something.
+// is not a brand: the tools of a server may all get something.
 func commonPrefix(names []string, n int) string {
 	counts := make(map[string]int)
 	for _, name := range names {

@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What begins all names is no verb, even if it is one elsewhere.
+// A word that begins all names is not a verb, even if it is one elsewhere.
 func TestBrandOfAServer(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

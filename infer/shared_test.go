@@ -253,7 +253,7 @@ func TestFinds(t *testing.T) {
 	}
 	t.Logf("unsafe %d, missed %d of %d", unsafe, missed, len(tools))
 	if unsafe > 0 || missed > 1 {
-		t.Error("the goals are none and at most 1")
+		t.Error("the goals are 0 and at most 1")
 	}
 }
 
@@ -383,6 +383,6 @@ func TestPopular(t *testing.T) {
 	}
 	t.Logf("unsafe %d, asked needlessly %d, missed %d of %d", unsafe, overAsked, missed, of)
 	if unsafe > 0 || overAsked > 5 {
-		t.Error("the goals are none and at most 5")
+		t.Error("the goals are 0 and at most 5")
 	}
 }

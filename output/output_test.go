@@ -113,7 +113,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		{"small", output.Options{Limit: 999}, "output: Options.Limit is 999; it must be at least 1000, or 0"},
 		{"no argument", paging(output.Paging{Rows: "/data"}), `output: Options.Paging["crm/list"] must name one of Cursor and Offset`},
 		{"two arguments", paging(output.Paging{Cursor: "a", Offset: "b"}), `output: Options.Paging["crm/list"] must name one of Cursor and Offset`},
-		{"no pointer", paging(output.Paging{Cursor: "a", Rows: "data"}), `output: Options.Paging["crm/list"].Rows: "data" is no JSON Pointer; it begins with a slash, as in /meta/cursor`},
+		{"no pointer", paging(output.Paging{Cursor: "a", Rows: "data"}), `output: Options.Paging["crm/list"].Rows: want a JSON Pointer, such as /meta/cursor, got "data"`},
 		{"no tool", output.Options{Paging: map[string]output.Paging{"list": {Cursor: "a"}}}, `output: Options.Paging["list"]: the key must be server/tool`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

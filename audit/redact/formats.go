@@ -53,7 +53,7 @@ type row struct {
 	value value
 }
 
-// A value returns the place of the secret in a match, which is empty if the match is none. What was taken out last
+// A value returns the place of the secret in a match, which is empty if the match is not a secret. What was taken out last
 // ends at kept.
 type value func(s string, m []int, kept int) (from, to int)
 

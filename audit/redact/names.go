@@ -25,7 +25,7 @@ var words = func() map[string][]string {
 	return lists
 }()
 
-// secretName reports whether a member is a secret by its name. True, false, null and the count of tokens are none.
+// secretName reports whether a member is a secret by its name. True, false, null and the count of tokens are not secrets.
 func secretName(name string, member any) bool {
 	switch member := member.(type) {
 	case nil, bool:

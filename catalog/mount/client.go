@@ -156,7 +156,7 @@ func (s sender) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.
 //	client := mcp.NewClient(impl, mount.Options(tools, nil))
 //
 // With them the catalog lists changed tools again. The host's own ToolListChangedHandler is called as before.
-// The options given are not changed; nil is none.
+// The options given are not changed; nil means no options.
 func Options(tools *catalog.Catalog, own *mcp.ClientOptions) *mcp.ClientOptions {
 	if tools == nil {
 		panic("mount: Options was given a nil catalog")

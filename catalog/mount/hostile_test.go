@@ -23,7 +23,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// wholeWith is every link of the chain in front of a session. Its waits are none, and
+// wholeWith is every link of the chain in front of a session. It does not wait, and
 // an attempt has the time given.
 func wholeWith(cs *mcp.ClientSession, says hitl.Confirmer, perAttempt time.Duration) middleware.ToolCaller {
 	return chain.Standard{

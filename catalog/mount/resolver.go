@@ -21,7 +21,7 @@ import (
 
 // ResolverOptions prepares the options of a client whose sessions a [Resolver] will ask, before the client is
 // made: it announces the extension io.modelcontextprotocol/tool-resolution. The options given are not changed;
-// nil is none.
+// nil means no resolver.
 func ResolverOptions(own *mcp.ClientOptions) *mcp.ClientOptions {
 	o := *cmp.Or(own, &mcp.ClientOptions{})
 	caps := mcp.ClientCapabilities{RootsV2: &mcp.RootCapabilities{ListChanged: true}} //nolint:staticcheck // what the SDK announces by itself

@@ -38,7 +38,7 @@ func (o *options) parse(args []string) error {
 	f.BoolVar(&o.purge, "purge", false, "with --dir: delete for good")
 	f.Float64Var(&o.flaky, "flaky", 0, "make the server fail at this `RATE`, 0 to 1")
 	f.Uint64Var(&o.seed, "seed", 1, "which calls --flaky lets fail, a `NUMBER`")
-	f.Float64Var(&o.rate, "rate", 0, "make at most `N` calls a minute, without a burst; 0 is no limit")
+	f.Float64Var(&o.rate, "rate", 0, "make at most `N` calls a minute, without a burst; 0 means without a limit")
 	f.StringVar(&o.yes, "yes", "", "approve `WHAT` without asking: none, safe (only what .trash/ can undo) or all; the default is to ask, and none without a terminal")
 	f.BoolVar(&o.prompt, "prompt", false, "print the system prompt that a model would get, and exit")
 	f.BoolVar(&o.repl, "repl", false, "call the tools by hand")

@@ -138,7 +138,7 @@ func (r *Recorder) listed(a asked, result json.RawMessage) {
 		if json.Unmarshal(tool, &s) == nil {
 			r.schemas[name] = s
 		}
-		// By its texts alone: the schema of a parameter that is called "password" is no secret.
+		// By its texts alone: the schema of a parameter that is called "password" is not a secret.
 		clean, err := r.clean("tools/"+name, tool, r.secrets.texts, nil)
 		if err == nil {
 			r.recording.tools = append(r.recording.tools, clean)

@@ -141,7 +141,7 @@ func (r *Recording) readCalls(v strictjson.Value) error {
 	return err
 }
 
-// compact returns JSON on one line; what is no JSON is returned as it is.
+// compact returns JSON on one line; any other text is returned as it is.
 func compact(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {

@@ -234,7 +234,7 @@ func differs(tool string, c call, asked any) string {
 	return fmt.Sprintf("%s was not recorded: it differs in %s", tool, strings.Join(all, ", "))
 }
 
-// differences lists where two values differ. A placeholder is no difference.
+// differences lists where two values differ. A placeholder does not differ from any value.
 func differences(recorded, now any, at string) (all []string) {
 	r, _ := recorded.(map[string]any)
 	n, ok := now.(map[string]any)

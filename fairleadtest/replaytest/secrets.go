@@ -52,7 +52,7 @@ func (s *secrets) clean(raw json.RawMessage, hide hiding, schema any) (json.RawM
 	return json.RawMessage(s.within(string(compact(raw)), hidden)), nil
 }
 
-// texts is a hiding by the texts alone, for a definition: the schema of a member called "password" is no secret.
+// texts is a hiding by the texts alone, for a definition: the schema of a member called "password" is not a secret.
 func (s *secrets) texts(raw []byte, _ any) json.RawMessage {
 	return json.RawMessage(jsontree.Encode(eachText(tree(raw), s.Text)))
 }

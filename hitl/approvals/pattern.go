@@ -139,7 +139,7 @@ func exactly(arguments json.RawMessage) []freeable {
 	return all
 }
 
-// bodies are members that are no paths and no names.
+// bodies are members that are neither paths nor names.
 var bodies = []string{"body", "comment", "content", "description", "message", "subject", "text", "title"}
 
 // loose returns what a member may be if it is left free: anything, or for a text that may be a path, any name in

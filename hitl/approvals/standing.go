@@ -129,7 +129,7 @@ func (s Standing) Check() error {
 }
 
 // ExactArguments is the hash under which exact arguments are remembered: the same for every spelling of the
-// same value. An error means that they are no unambiguous JSON object.
+// same value. An error means that they are not an unambiguous JSON object.
 func ExactArguments(arguments json.RawMessage) (string, error) {
 	form, err := canonical.AppendObject(nil, arguments)
 	if err != nil {

@@ -101,7 +101,7 @@ var (
 	errClosed = errors.New("elicit: the form was closed without a decision")
 )
 
-// decide reads a form that came back. Anything but exactly one of its answers is no answer.
+// decide reads a form that came back. Anything but exactly one of its answers does not count.
 func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, request hitl.Request) (hitl.Decision, error) {
 	decision := hitl.Decision{By: user(req)}
 	switch _, addresses := canShow(req); {

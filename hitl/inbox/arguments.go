@@ -39,7 +39,7 @@ func valueText(value json.RawMessage) string {
 	if json.Indent(&pretty, value, "", "  ") != nil {
 		return safetext.Text(string(value))
 	}
-	// An escape here is none of JSON's, so JSON's backslashes may stay single.
+	// An escape here is not one of JSON's, so JSON's backslashes may stay single.
 	return strings.ReplaceAll(safetext.Text(pretty.String()), `\\`, `\`)
 }
 

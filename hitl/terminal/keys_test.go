@@ -44,11 +44,11 @@ func TestTerminalUnderstandsItsLetters(t *testing.T) {
 		{"edit, and then a no", "e\n{\"path\":\"b.txt\"}\nn\n", hitl.Decision{}, "", ""},
 		{"edit, and then nothing", "e\n{\"path\":\"b.txt\"}\n", hitl.Decision{}, "the input has ended", ""},
 		{"edit, twice", "e\n{\"n\":1}\ne\n{\"n\":2}\ny\n", hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{"n":2}`)}, "", ""},
-		{"edit into what is no object", "e\n[1]\ny\n", yes, "", "nothing was changed"},
+		{"edit into a list", "e\n[1]\ny\n", yes, "", "nothing was changed"},
 		{"edit into what is no JSON", "e\n{path}\nn\n", hitl.Decision{}, "", "nothing was changed"},
 		{"edit and give nothing", "e\n\ny\n", yes, "", "nothing was changed"},
 		{"edit, and then the end", "e\n", hitl.Decision{}, "the input has ended", ""},
-		{"y is no answer to what the new arguments are", "e\ny\nn\n", hitl.Decision{}, "", "nothing was changed"},
+		{"y does not answer what the new arguments are", "e\ny\nn\n", hitl.Decision{}, "", "nothing was changed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -78,7 +78,7 @@ func (r *reader) line(ctx context.Context) (string, error) {
 			case errors.Is(got.err, io.EOF) && got.text == "":
 				return "", errors.New("the input has ended")
 			case got.err != nil && !errors.Is(got.err, io.EOF):
-				return "", got.err // half a line is no answer
+				return "", got.err // half a line does not count
 			case late || time.Now().Before(breath):
 				late, breath = false, time.Now().Add(oneBreath)
 				fmt.Fprint(r.out, "\n  That line may have been typed before this question was shown, so it is not taken as the answer. Once more: ")

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Half a line before the terminal broke is no answer.
+// Half a line before the terminal broke does not count as an answer.
 func TestBrokenTerminalIsADenial(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("input/output error")

@@ -118,7 +118,7 @@ func ParsePointer(s string) (Pointer, error) {
 		return nil, nil
 	}
 	if s[0] != '/' {
-		return nil, fmt.Errorf("%q is no JSON Pointer; it begins with a slash, as in /meta/cursor", s)
+		return nil, fmt.Errorf("want a JSON Pointer, such as /meta/cursor, got %q", s)
 	}
 	parts := strings.Split(s[1:], "/")
 	for i, part := range parts {

@@ -96,7 +96,7 @@ func TestPointer(t *testing.T) {
 			t.Errorf("%q removed: got %s, want %s", tt.pointer, jsontree.Encode(v), tt.removed)
 		}
 	}
-	if _, err := jsontree.ParsePointer("a"); err == nil || !strings.Contains(err.Error(), "begins with a slash") {
+	if _, err := jsontree.ParsePointer("a"); err == nil || !strings.Contains(err.Error(), "want a JSON Pointer") {
 		t.Errorf("got %v", err)
 	}
 }

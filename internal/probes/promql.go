@@ -32,7 +32,7 @@ func JQ(text string) Verdict {
 	return Harmless("a filter of jq")
 }
 
-// onlyWords returns why a text is none of a language of expressions: two words follow each other and neither is a keyword, a
+// onlyWords returns why a text is not in a language of expressions: two words follow each other and neither is a keyword, a
 // bracket is not closed, or a word is one of those that reach outside, in quoted texts too.
 func onlyWords(text, comment string, keywords, outside map[string]bool) string {
 	var open []byte

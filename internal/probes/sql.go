@@ -365,7 +365,7 @@ func (q *sqlStatement) names(from int) {
 	}
 }
 
-// operand reports whether a bare word is used for a value, and is none that every dialect knows.
+// operand reports whether a bare word is used for a value, and is not one of those that every dialect has.
 func (q *sqlStatement) operand(i int) bool {
 	t, before := q.at(i), q.at(i-1)
 	switch {
@@ -409,7 +409,7 @@ func (q *sqlStatement) explain() {
 		case i == 1 && !analyzes && q.single(i):
 			return
 		default:
-			q.why = "an EXPLAIN of what is no SELECT: " + Shown(t.text)
+			q.why = "an EXPLAIN of anything but a SELECT: " + Shown(t.text)
 			return
 		}
 	}

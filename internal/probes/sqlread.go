@@ -16,7 +16,7 @@ type sqlReading struct {
 	nests    bool // a comment may hold another: PostgreSQL, Transact-SQL
 	dollars  bool // $tag$ quotes: PostgreSQL, DuckDB
 	brackets bool // [ quotes a name: Transact-SQL, SQLite
-	triples  bool // three quotes begin another kind of text, and two are none in it: BigQuery
+	triples  bool // three quotes begin another kind of string, which two do not end: BigQuery
 }
 
 // maxReadings times the length of a text is how much is read; more asks.

@@ -36,7 +36,7 @@ func TestAnswersAreReadStrictly(t *testing.T) {
 		{"all four", "extension", `{"resultType":"complete","name":"act","annotations":` + four + `}`, "ynyn"},
 		{"some", "annotations", `{"annotations":{"destructiveHint":false}}`, "-n--"},
 		{"some", "extension", `{"name":"act","annotations":{"readOnlyHint":true}}`, "y---"},
-		{"null is none", "annotations", `{"annotations":{"readOnlyHint":null}}`, "----"},
+		{"null does not count", "annotations", `{"annotations":{"readOnlyHint":null}}`, "----"},
 		{"B101 {}", "annotations", `{}`, "----"},
 		{"B101 {}", "extension", `{}`, "----"},
 		{"annotations are null", "annotations", `{"annotations":null}`, "----"},

@@ -17,7 +17,7 @@ var errUnbounded = errors.New("it grows past all bounds when its references are 
 // A walker finds references that go in circles, and schemas that grow without bound. A server's schema is followed by
 // the validator for each value, and a few lines of it can ask for endless work: a schema that refers to itself, or
 // twenty definitions each of which applies the one before twice. So for every object it adds up how many subschemas
-// apply to one and the same value. A reference below a property is no circle: it consumes a part of the value.
+// apply to one and the same value. A reference below a property is not a circle: it consumes a part of the value.
 type walker struct {
 	root  any
 	cost  map[uintptr]int // by identity, of those that others apply with; open while it is being worked out

@@ -133,7 +133,7 @@ func TestCeiling(t *testing.T) {
 			t.Error("each scope has its own ceiling")
 		}
 	})
-	t.Run("that is none", func(t *testing.T) {
+	t.Run("that is invalid", func(t *testing.T) {
 		if _, err := scope.New(scope.Scope{Permission: "a.read", Ceiling: "secret"}); err == nil || !strings.Contains(err.Error(), "secret") {
 			t.Errorf("got %v", err)
 		}

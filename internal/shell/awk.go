@@ -54,7 +54,7 @@ type awkProgram struct {
 	output     int    // the depth of the print whose output a > would redirect, or -1
 	value      bool   // what is in front is a value
 	condition  bool   // the next parenthesis is that of an if or a loop
-	conditions []bool // for each open parenthesis, whether it is one of those: behind it is no value
+	conditions []bool // for each open parenthesis, whether it is one of those: no value follows it
 }
 
 // next reads one word, string, pattern or sign.

@@ -175,7 +175,7 @@ func TestHTTPCorpus(t *testing.T) {
 	reads, asked := corpus(t, "http_reads.txt"), 0
 	for _, request := range reads {
 		if v := probe.HTTP(request); v.Annotations.Safety() != probeRead {
-			t.Logf("%s is none: %s", request, v.Why)
+			t.Logf("%s is not a read: %s", request, v.Why)
 			asked++
 		}
 	}
@@ -191,7 +191,7 @@ func TestHTTPNounsAreNotVerbs(t *testing.T) {
 		"/design/tokens", "/docs/markdown", "/certificate", "/templates/7/template", "/orders?offset=20&state=open",
 	} {
 		if v := probe.HTTP("GET https://example.com" + path); v.Annotations.Safety() != probeRead {
-			t.Errorf("%s is none: %s", path, v.Why)
+			t.Errorf("%s is not a read: %s", path, v.Why)
 		}
 	}
 }

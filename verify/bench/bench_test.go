@@ -24,7 +24,7 @@ var counts = map[string]float64{
 }
 
 // TestAllocs holds what our ways allocate, and that every way gives right answers:
-// a hit that was none, or a peer that leaves its work out, is an error.
+// a hit that was a miss, or a peer that leaves its work out, is an error.
 func TestAllocs(t *testing.T) {
 	for name, want := range counts {
 		r, err := play(contestOf(name), quick)
@@ -144,7 +144,7 @@ func TestWrongAnswersFail(t *testing.T) {
 	for name, run := range map[string]func(int) error{
 		"a call with a wrong answer": calling(writes)(wrong),
 		"a hit with a wrong answer":  asking(200, false)(wrong),
-		"a hit that was none":        asking(200, false)(forgetful),
+		"a hit that was a miss":      asking(200, false)(forgetful),
 		"a call that was a hit":      calling(reads)(eager),
 	} {
 		if run(turns+1) == nil {

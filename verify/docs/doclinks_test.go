@@ -162,7 +162,7 @@ func readDocPackage(dir, importPath string, names []string) (*docPackage, error)
 		p.files = append(p.files, file)
 	}
 	if len(p.files) == 0 {
-		return nil, nil // none is no error
+		return nil, nil // that there is none is not an error
 	}
 	d, err := doc.NewFromFiles(p.set, p.files, importPath, doc.AllDecls|doc.AllMethods|doc.PreserveAST)
 	if err != nil {

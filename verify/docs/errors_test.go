@@ -259,7 +259,7 @@ func (code *texts) add(files []*ast.File) {
 		case *ast.BinaryExpr:
 			if text, ok := template(n, known); ok {
 				code.record(text, true)
-				for _, call := range callsOf(n) { // what is joined is no text of its own, what a call is given may be
+				for _, call := range callsOf(n) { // a part of a joined text does not count, what a call is given may be
 					ast.Inspect(call, visit)
 				}
 				return false

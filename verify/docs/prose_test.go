@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"fmt"
 	"go/scanner"
 	"go/token"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -117,6 +119,109 @@ func comments(text []byte) string {
 			out.WriteString("\n\n")
 		case !strings.HasPrefix(c, "//go:") && !strings.HasPrefix(c, "//nolint"):
 			out.WriteString(strings.TrimPrefix(c, "//") + "\n")
+		}
+	}
+}
+
+// TestTextsNameWhatIsWanted holds the rule of CONTRIBUTING.md about texts: "want a string" instead of "is no string",
+// and one spelling of catalog. Tests may break the first, since they quote what others write.
+func TestTextsNameWhatIsWanted(t *testing.T) {
+	t.Parallel()
+	tree, files := os.DirFS(root), 0
+	err := fs.WalkDir(tree, ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && (e.Name() == "testdata" || e.Name() == ".git" || e.Name() == "node_modules"):
+			return fs.SkipDir
+		case e.IsDir() || !strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, ".md") || name == "verify/docs/prose_test.go":
+			return nil
+		}
+		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		files++
+		for _, found := range unwanted(name, text) {
+			t.Error(found)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files < 1000 {
+		t.Errorf("%d files were read, want at least 1,000", files)
+	}
+}
+
+func TestUnwantedTextsAreFound(t *testing.T) {
+	t.Parallel()
+	const source = "package x\n\n" +
+		"// A Catalogue is the name of a type in another module.\n" +
+		"var a = errors.New(\"x: it is none\")\n" +
+		"var b = `x: these\nare no lists`\n" +
+		"// It returns nil if there is none, and what is no longer there.\n" +
+		"var c = errors.New(\"x: there is no tool\") // what is no tool\n"
+	for name, want := range map[string][]string{
+		"x.go": {
+			`x.go:3: "Catalogue": write catalog`,
+			`x.go:4: "is none": name what is wanted ("want a list"), or write "is not a list"`,
+			`x.go:6: "are no lists": name what is wanted ("want a list"), or write "is not a list"`,
+			`x.go:8: "is no tool": name what is wanted ("want a list"), or write "is not a list"`,
+		},
+		"x_test.go": {`x_test.go:3: "Catalogue": write catalog`},
+	} {
+		if got := unwanted(name, []byte(source)); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := unwanted("x.md", []byte("# A page\n\nThe text\nis no list. There is no other.\n")); !slices.Equal(got, []string{
+		`x.md:4: "is no list": name what is wanted ("want a list"), or write "is not a list"`,
+	}) {
+		t.Errorf("got %q of a page", got)
+	}
+}
+
+var (
+	otherSpelling = regexp.MustCompile(`(?i)catalogues?`)
+	isNo          = regexp.MustCompile(`(?i)(\bthere\s+)?\b(is|are|was|were)\s+(no\s+([a-z]+)|none)\b`)
+	// comparison has the words before which "no" is right without "there".
+	comparison = []string{"longer", "more", "less", "fewer"}
+)
+
+// unwanted returns the places where a page, or the literals and comments of a Go file, break a rule.
+func unwanted(name string, text []byte) (all []string) {
+	look := func(line int, text string) {
+		add := func(at []int, rule string) {
+			phrase := strings.Join(strings.Fields(text[at[0]:at[1]]), " ")
+			all = append(all, fmt.Sprintf("%s:%d: %q: %s", name, line+strings.Count(text[:at[0]], "\n"), phrase, rule))
+		}
+		for _, at := range otherSpelling.FindAllStringIndex(text, -1) {
+			add(at, "write catalog")
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		for _, at := range isNo.FindAllStringSubmatchIndex(text, -1) {
+			if at[2] < 0 && (at[8] < 0 || !slices.Contains(comparison, text[at[8]:at[9]])) {
+				add(at, `name what is wanted ("want a list"), or write "is not a list"`)
+			}
+		}
+	}
+	if strings.HasSuffix(name, ".md") {
+		look(1, string(text))
+		return all
+	}
+	file := token.NewFileSet().AddFile("", -1, len(text))
+	var s scanner.Scanner
+	s.Init(file, text, nil, scanner.ScanComments)
+	for {
+		switch pos, kind, literal := s.Scan(); kind {
+		case token.EOF:
+			return all
+		case token.STRING, token.COMMENT:
+			look(file.Line(pos), literal)
 		}
 	}
 }

@@ -137,7 +137,7 @@ func runAll(t *testing.T, lines []string) (ran int) {
 		}
 		ran++
 		programs[strings.Fields(line)[0]] = true
-		out, _ := sandboxed(t.Context(), dir, line) // that it fails for want of a network or a file is no matter
+		out, _ := sandboxed(t.Context(), dir, line) // it may fail for want of a network or a file
 		for message := range strings.Lines(string(out)) {
 			if strings.Contains(strings.ToLower(message), "read-only file system") && !strings.Contains(message, ownState) {
 				t.Errorf("%q tried to write: %s", line, message)

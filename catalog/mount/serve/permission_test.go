@@ -84,7 +84,7 @@ func TestScopesOfTheRequestFilterListAndCalls(t *testing.T) {
 		"customers.read":            {"list_customers"},
 		"customers.all":             {"add_customers", "list_customers"},
 		"*.read":                    {"list_customers", "list_orders"},
-		"orders.read,,**,customers": {"list_orders"}, // what is no scope takes nothing away
+		"orders.read,,**,customers": {"list_orders"}, // a word that is not a scope takes nothing away
 		"openid":                    nil,
 		"*.all":                     {"add_customers", "list_customers", "list_orders", "raw_tool"},
 	} {

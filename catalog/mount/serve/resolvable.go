@@ -176,7 +176,7 @@ func unresolvable(p *resolution.Params) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("there is no tool %.80q that can be resolved", name)}
 }
 
-// bound reports whether a tool can be resolved by the definition that is listed: it is no milder than any answer.
+// bound reports whether a tool can be resolved by the definition that is listed: no answer is stricter.
 func (s resolvables) bound(listed *mcp.Tool) bool {
 	r := s[listed.Name]
 	if r == nil {

@@ -92,7 +92,7 @@ func TestResolveTakesNoToolThatMayExceedItsHints(t *testing.T) {
 		{"no answers", serve.Resolvable{Tool: acts(nil), Choose: first}, "needs Answers"},
 		{"no func", serve.Resolvable{Tool: acts(nil), Answers: answer(annotation.ReadOnly())}, "needs Answers"},
 		{"no schema", serve.Resolvable{Tool: &mcp.Tool{Name: "act"}, Answers: answer(annotation.ReadOnly()), Choose: first}, "InputSchema"},
-		{"a schema that is none", serve.Resolvable{Tool: &mcp.Tool{Name: "act", InputSchema: json.RawMessage(`{"type":7}`)}, Answers: answer(annotation.ReadOnly()), Choose: first}, "InputSchema"},
+		{"an invalid schema", serve.Resolvable{Tool: &mcp.Tool{Name: "act", InputSchema: json.RawMessage(`{"type":7}`)}, Answers: answer(annotation.ReadOnly()), Choose: first}, "InputSchema"},
 		{"annotations that cannot be read", serve.Resolvable{Tool: &mcp.Tool{Name: "act", InputSchema: json.RawMessage(`{}`), Meta: mcp.Meta{annotation.MetaKey: 7}}, Answers: answer(annotation.ReadOnly()), Choose: first}, "cannot be read"},
 	} {
 		err := serve.Resolve(mcptest.New(), tt.r)

@@ -252,7 +252,7 @@ func TestScopeDefaultsToTheSession(t *testing.T) {
 	}
 }
 
-// Whoever chooses a session's id, it is no user's.
+// A session's id is not a user's, even if the client chose it.
 func TestSessionIsNotAUser(t *testing.T) {
 	t.Parallel()
 	var scopes []string

@@ -171,7 +171,7 @@ func (a *Access) Listen(l net.Listener) net.Listener { return tls.NewListener(l,
 type Caller struct {
 	User   string
 	Scopes []string // what the user may do, if they are Limited
-	// Limited reports whether the scopes count, which may be none.
+	// Limited reports whether the scopes count, even if there are none.
 	Limited bool
 }
 

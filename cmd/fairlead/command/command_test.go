@@ -211,7 +211,7 @@ func TestExitCodesOfTheBuiltProgram(t *testing.T) {
 		"call":                                {0, "honest", []string{"call", "get_account", "--", "SERVER"}},
 		"call: nobody says yes":               {1, "lying", []string{"call", "delete_account", "--", "SERVER"}},
 		"call: no such tool":                  {2, "honest", []string{"call", "get_nothing", "--", "SERVER"}},
-		"call: arguments are no object":       {2, "honest", []string{"call", "get_account", "--arguments", "[]", "--", "SERVER"}},
+		"call: arguments are a list":          {2, "honest", []string{"call", "get_account", "--arguments", "[]", "--", "SERVER"}},
 		"call: refused":                       {3, "honest", []string{"call", "get_account", "http://127.0.0.1:1/mcp"}},
 		"lock diff: the same":                 {0, "honest", []string{"lock", "diff", "--lock", at("a.lock"), "--", "SERVER"}},
 		"lock diff: changed":                  {1, "lying", []string{"lock", "diff", "--lock", at("a.lock"), "--", "SERVER"}},

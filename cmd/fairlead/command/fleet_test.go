@@ -31,7 +31,7 @@ func TestSeveralServers(t *testing.T) {
 	if !slices.ContainsFunc(r.Findings, func(f finding) bool {
 		return f.Rule == "unreachable" && f.Server == "gone"
 	}) {
-		t.Errorf("the server that does not answer is no finding: %+v", r.Findings)
+		t.Errorf("the server that does not answer is not a finding: %+v", r.Findings)
 	}
 	r = inspectJSON(t, exitFindings, "--config", path, "--server", "second")
 	if len(r.Servers) != 1 || r.Servers[0].ID != "second" || len(r.Tools) != 3 {

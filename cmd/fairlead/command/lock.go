@@ -165,7 +165,7 @@ func agreed(in io.Reader, out io.Writer, question string, details func() error) 
 			fmt.Fprintln(out)
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
-			return false // half a line is no answer
+			return false // half a line does not count
 		}
 		switch strings.ToLower(strings.TrimSpace(answer)) {
 		case "y", "yes":

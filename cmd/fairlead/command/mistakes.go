@@ -36,7 +36,7 @@ func needs(what string, alone bool) cobra.PositionalArgs {
 	}
 }
 
-// noSuchCommand rejects a word that is none of a command's own, and suggests one that is, or a flag.
+// noSuchCommand rejects a word that the command does not have, and suggests one that it has, or a flag.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

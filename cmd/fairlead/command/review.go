@@ -224,7 +224,7 @@ func (r *review) ask() (d pins.Decision, quit bool, err error) {
 	return d, r.judge == nil, nil // without a person and a judge nothing is to come
 }
 
-// line asks a question and reads a line. A line that is cut short by anything but the end is none.
+// line asks a question and reads a line. A line that is cut short by anything but the end does not count.
 func (r *review) line(question string) (string, error) {
 	fmt.Fprint(r.errs, question)
 	text, err := r.in.ReadString('\n')

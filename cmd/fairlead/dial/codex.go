@@ -25,7 +25,7 @@ func codexEntries(text []byte) ([]entry, error) {
 	var file map[string]any
 	meta, err := toml.Decode(string(bytes.TrimPrefix(text, []byte(byteOrderMark))), &file)
 	if err != nil {
-		return nil, fmt.Errorf("it is no TOML: %w", err)
+		return nil, fmt.Errorf("not valid TOML: %w", err)
 	}
 	servers, ok := file[codexKey].(map[string]any)
 	switch {

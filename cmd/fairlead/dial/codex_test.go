@@ -53,7 +53,7 @@ func TestConfiguredByCodexNamesTheFault(t *testing.T) {
 		text string
 		want []string
 	}{
-		"no TOML":                    {"[mcp_servers.a]\ncommand = ", []string{"no TOML", "line 2"}},
+		"no TOML":                    {"[mcp_servers.a]\ncommand = ", []string{"not valid TOML", "line 2"}},
 		"no servers":                 {"model = 1", []string{"mcp_servers"}},
 		"none of them":               {"[mcp_servers]", []string{"names no server"}},
 		"servers are a list":         {"mcp_servers = []", []string{"mcp_servers"}},
@@ -83,7 +83,7 @@ func TestConfiguredByCodexNamesTheFault(t *testing.T) {
 	}
 }
 
-// What only looks like a list or a table is none, wherever TOML has texts.
+// A string that looks like a list or a table is a string, wherever TOML has strings.
 func TestConfiguredByCodexWithBracketsInTexts(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat("[{.", 200)

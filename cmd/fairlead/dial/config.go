@@ -122,7 +122,7 @@ func jsonEntries(text []byte) ([]entry, error) {
 	file.Standardize() // which moves nothing
 	var found []entry
 	there := false
-	dir, _ := os.Getwd() // without one this is no project
+	dir, _ := os.Getwd() // without one this is not a project
 	for _, place := range append(places, []string{"projects", dir, "mcpServers"}) {
 		beside := place[0] == "projects" // Claude Code keeps those of one project beside those for all
 		opencode := len(place) == 1 && place[0] == "mcp"

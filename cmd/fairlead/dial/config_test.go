@@ -95,7 +95,7 @@ func TestConfigured(t *testing.T) {
 			`{"mcpServers": {"b": {"command": "y", "disabled": true}}}`, []string{"b"},
 			[]dial.Target{{ID: "b", Command: []string{"y"}, Env: map[string]string{}, Line: 1}},
 		},
-		"names that are no ids": {
+		"names that are not ids": {
 			`{"mcpServers": {"My Server!": {"command": "x"}, "My Server?": {"command": "y"}, "a__b": {"command": "z"}, "…": {"command": "w"}}}`, nil,
 			[]dial.Target{
 				{ID: "My-Server", Command: []string{"x"}, Env: map[string]string{}, Line: 1},

@@ -45,7 +45,7 @@ func program(words []string) string {
 	return idOf(base(words[0]))
 }
 
-// runners start what their arguments name, and are no names of servers.
+// runners start what their arguments name, and are not names of servers.
 var runners = strings.Fields(`bun bunx cmd deno docker env go java node npm npx pipx pnpm pnpx podman py python python3 uv uvx yarn
 	dlx exec run tool x`)
 

@@ -79,7 +79,7 @@ var comment = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?\*/)`)
 // parse reads the text as JSON with comments and trailing commas.
 func (r *reader) parse() (hujson.Value, error) {
 	if !utf8.Valid(r.raw) {
-		return hujson.Value{}, &Error{r.name, 1, "", "it is no UTF-8"}
+		return hujson.Value{}, &Error{r.name, 1, "", "not valid UTF-8"}
 	}
 	if line := jsonc.Deep(r.raw); line > 0 {
 		return hujson.Value{}, &Error{r.name, line, "", "it is nested too deeply"}
@@ -96,7 +96,7 @@ func (r *reader) parse() (hujson.Value, error) {
 	if _, scanErr := fmt.Sscanf(text, "line %d, column %d:", &line, &column); scanErr == nil {
 		_, text, _ = strings.Cut(text, ": ")
 	}
-	return v, &Error{r.name, max(line, 1), "", "it is no JSON: " + text}
+	return v, &Error{r.name, max(line, 1), "", "not valid JSON: " + text}
 }
 
 // A field reads the value of a key.

@@ -208,7 +208,7 @@ func TestReferenceServersAndClientsThatAskByHints(t *testing.T) {
 				}
 				for name, tool := range after {
 					if !slices.Contains(reads, name) && !asks(tool.Annotations) {
-						t.Errorf("%s: not asked about %s, which is no read", client, name)
+						t.Errorf("%s: not asked about %s, which is not a read", client, name)
 					}
 				}
 				t.Logf("%s: questions about %d reads: %d before, %d with --annotate", client, len(reads), len(reads), len(asked))

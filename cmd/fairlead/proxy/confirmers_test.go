@@ -30,8 +30,8 @@ func TestFallback(t *testing.T) {
 			<-ctx.Done()
 			return hitl.Decision{Verdict: hitl.Approved}, nil
 		})), false},
-		{"one that panics is none", proxy.First(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { panic("x") }), approve(true)), true},
-		{"one that fails is none", proxy.First(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+		{"one that panics does not count", proxy.First(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { panic("x") }), approve(true)), true},
+		{"one that fails does not count", proxy.First(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 			return hitl.Decision{Verdict: hitl.Approved}, errors.New("x")
 		}), approve(false)), false},
 	} {

@@ -121,7 +121,7 @@ func readEvents(in io.Reader, take func(event) bool) error {
 	for {
 		line, err := readLine(r)
 		if err != nil {
-			return err // an event that was cut off is none
+			return err // an event that was cut off does not count
 		}
 		line = bytes.TrimRight(line, "\r\n")
 		if len(line) == 0 {

@@ -257,7 +257,7 @@ func (s *stream) write(m *message, final bool) {
 		return
 	}
 	control := http.NewResponseController(s.w)
-	_ = control.SetWriteDeadline(time.Now().Add(readPatience)) // where there is none, the client's connection is no socket
+	_ = control.SetWriteDeadline(time.Now().Add(readPatience)) // where there is none, the client's connection is not a socket
 	text := m.encode()
 	var err error
 	if final && !s.events {

@@ -242,7 +242,7 @@ func (f *front) post(w http.ResponseWriter, r *http.Request) {
 	h.post(w, r, all)
 }
 
-// fail answers a request, or what is none, with an error.
+// fail answers anything that was sent, a request or not, with an error.
 func fail(w http.ResponseWriter, status int, m *message, code int64, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	if status == http.StatusTooManyRequests {

@@ -31,10 +31,10 @@ func TestWhatIsRefusedOverHTTP(t *testing.T) {
 		{"a form", "POST", initialize, map[string]string{"Content-Type": "text/plain"}, 415},
 		{"no JSON", "POST", "hello", nil, 400},
 		{"no session", "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, nil, 400},
-		{"a session that is none", "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, map[string]string{"Mcp-Session-Id": "x"}, 404},
+		{"an unknown session", "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, map[string]string{"Mcp-Session-Id": "x"}, 404},
 		{"a batch", "POST", `[{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}},{"jsonrpc":"2.0","id":2,"method":"ping"}]`, nil, 400},
 		{"a stream of no session", "GET", "", nil, 405},
-		{"a stream of a session that is none", "GET", "", map[string]string{"Mcp-Session-Id": "x"}, 404},
+		{"a stream of an unknown session", "GET", "", map[string]string{"Mcp-Session-Id": "x"}, 404},
 		{"another method", "PUT", "", map[string]string{"Mcp-Session-Id": "x"}, 405},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // revision returns the protocol's revision of a request: the one that it names itself, or the agreed one.
 func revision(params json.RawMessage, agreed string) string {
 	if said := metaOf(params)[mcp.MetaKeyProtocolVersion]; said != nil {
-		_ = json.Unmarshal(said, &agreed) // one that is no text is the server's to refuse
+		_ = json.Unmarshal(said, &agreed) // one that is not a string is the server's to refuse
 	}
 	return agreed
 }

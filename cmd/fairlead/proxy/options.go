@@ -59,7 +59,7 @@ type Options struct {
 	// Waits returns where a person finds the question of a call that has ended, such as "on the approvals
 	// page", and "" for a call that waits until its question ends. Nil means that all wait.
 	Waits func(ctx context.Context) string
-	// Share changes the options of middlewares before they are made, for what replicas share; nil is none.
+	// Share changes the options of middlewares before they are made, for what replicas share; nil changes nothing.
 	Share func(*cache.Options, *ratelimit.Options, *hitl.Options)
 	// Audit gets a record of each call; nil records nothing.
 	Audit audit.Sink
@@ -85,7 +85,7 @@ type Options struct {
 	Scopes []catalog.Scope
 	// Access lets clients of other machines in; nil takes those of this machine alone.
 	Access *access.Access
-	// Page is the page of approvals, which Access serves below /approvals/; nil is none.
+	// Page is the page of approvals, which Access serves below /approvals/; nil serves no page.
 	Page http.Handler
 	// Drain is how long calls that a server has may take to end once the proxy is to stop; 0 means none.
 	Drain time.Duration

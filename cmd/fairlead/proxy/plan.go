@@ -171,7 +171,7 @@ func (p *plan) newSet(caller access.Caller) (*set, error) {
 	return s, nil
 }
 
-// granted are the scopes of a caller; words of a token that are none, such as "openid", grant nothing.
+// granted are the scopes of a caller; words of a token that are not scopes, such as "openid", grant nothing.
 func granted(c *catalog.Catalog, caller access.Caller) (all []catalog.Scope) {
 	for _, word := range caller.Scopes {
 		s := catalog.Scope{Permission: word}

@@ -177,7 +177,7 @@ func (r *remote) take(m *message, all []*message) (answered bool) {
 		if got.answers(m) {
 			answered = true
 			if m.Method == "initialize" && got.Error == nil {
-				r.version.Store(textOf(got.Result, "protocolVersion")) // the client reports one that is none
+				r.version.Store(textOf(got.Result, "protocolVersion")) // the client reports one that is not valid
 			}
 		}
 		r.to.message(got, m.id())

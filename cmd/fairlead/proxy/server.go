@@ -63,7 +63,7 @@ func (s *server) dial() (link, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, nil //nolint:nilnil // a closed server has no link, and that is no failure
+		return nil, nil //nolint:nilnil // a closed server has no link, and that is not a failure
 	}
 	s.generation++
 	generation := s.generation

@@ -254,7 +254,7 @@ func (s *session) route(m *message) {
 // answered hands a server's answer on to the client, and learns what was agreed.
 func (s *session) answered(from *server, request, m *message) {
 	if request.Method == "initialize" && m.Error == nil {
-		version := textOf(m.Result, "protocolVersion") // the client reports one that is none
+		version := textOf(m.Result, "protocolVersion") // the client reports one that is not valid
 		s.version.Store(version)
 		from.version.Store(version)
 	}

@@ -31,7 +31,7 @@ func TestServersQuestionIsNotOurs(t *testing.T) {
 	}
 }
 
-// An answer to what a server asked is none to what the one after it asks, though both
+// An answer to what a server asked does not answer what the one after it asks, though both
 // count their questions from 1; and whoever was asked is told that nobody waits.
 func TestAnswerIsForTheServerThatAsked(t *testing.T) {
 	t.Parallel()

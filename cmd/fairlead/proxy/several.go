@@ -130,7 +130,7 @@ func (s *server) listed(ctx context.Context, m *message, member string) (all []j
 			return nil, err
 		}
 		all = append(all, some...)
-		if textOf(raw, "nextCursor") == "" { // null, as some write it, is none either
+		if textOf(raw, "nextCursor") == "" { // null, as some write it, is not a cursor either
 			break
 		}
 		m = m.with("cursor", page["nextCursor"])

@@ -20,7 +20,7 @@ import (
 type Ways struct {
 	Desktop bool     // by a notification
 	Browser bool     // by opening the page, once for each scope
-	Webhook *Webhook // nil is none
+	Webhook *Webhook // nil means no webhook
 	Logger  *slog.Logger
 
 	opened sync.Map // the scopes

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tty"
 )
 
-// What is no terminal has 80 columns and no colours, whatever the environment says.
+// A file that is not a terminal has 80 columns and no colours, whatever the environment says.
 func TestNoTerminal(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
