@@ -58,7 +58,7 @@ func (p *passage) identify(r *Record, call *middleware.Call) {
 	r.Client, _ = json.Marshal(p.clean(named)) //nolint:errchkjson // texts and numbers
 }
 
-// clean returns identifiers without texts that have the form of a secret. Their names are no sign of one: elsewhere a
+// clean returns identifiers without texts that have the form of a secret. Their names do not show that they are one: elsewhere a
 // "sessionID" is a secret, and here it is by what the logs of client and server are compared.
 func (p *passage) clean(v any) any {
 	switch v := v.(type) {

@@ -25,7 +25,7 @@ type Request struct {
 	// approval covers the rest.
 	Extra json.RawMessage
 	// ClientIDs is what else is sent in _meta: how the client calls this call, its turn and its conversation, a JSON
-	// object; nil for nothing. It is no part of what is approved, and there to be looked up.
+	// object; nil for nothing. It is not a part of what is approved, and there to be looked up.
 	ClientIDs json.RawMessage `json:",omitempty"`
 	// Sources are where the arguments came from, nil unless the chain has package flow. After an edit there are
 	// none. A call with a source that has a Rule has no Offers, and no remembered approval covers it.

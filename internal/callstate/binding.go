@@ -99,7 +99,7 @@ func transport(name string) bool {
 	return false
 }
 
-// notOfTheCall reports whether a member of _meta is no part of what is called: the transport's, or an identifier of
+// notOfTheCall reports whether a member of _meta is not a part of what is called: the transport's, or an identifier of
 // the client's.
 func notOfTheCall(name string, value any) bool { return transport(name) || clientID(name, value) }
 

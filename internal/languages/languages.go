@@ -57,7 +57,7 @@ func In(language, text string, roots *paths.Roots) (v probes.Verdict, ok bool) {
 func Names() []string { return slices.Sorted(maps.Keys(all)) }
 
 // Family returns the language that a language is a kind of: a setting for "shell" is also one for "posix-shell", unless
-// that has its own. It is "" for a language that is none.
+// that has its own. It is "" for an unknown language.
 func Family(language string) string {
 	switch language {
 	case "posix-shell", "powershell":

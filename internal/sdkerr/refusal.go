@@ -28,7 +28,7 @@ func turnsAway(status int, answers bool) bool {
 	return false
 }
 
-// A refusal is how HTTP turned a request away. The zero value is none.
+// A refusal is how HTTP turned a request away. The zero value means that there was none.
 type refusal struct {
 	status  int
 	session bool   // it was the session that the server did not have

@@ -107,7 +107,7 @@ func (s *server) ask(ctx context.Context, m *message) (json.RawMessage, error) {
 	return answer.Result, nil
 }
 
-// exchangeAgain is exchange for what is no call. It makes a request once more, in the next session, that the server has
+// exchangeAgain is exchange for any request but a call. It makes a request once more, in the next session, that the server has
 // turned away because the session was over.
 func (s *server) exchangeAgain(ctx context.Context, method string, params json.RawMessage, about string) (*message, error) {
 	answer, err := s.exchange(ctx, nil, method, params, about)
