@@ -25,7 +25,7 @@ func SecretPath(path string) string { return secretPath(path, word{text: path}) 
 // devices are files that hold nothing.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"}
 
-// readFault returns why a file that a word may name is not read without a question. A word that is no path is one below
+// readFault returns why a file that a word may name is not read without a question. A word that is not a path is one below
 // the folder.
 func (r *reader) readFault(w word, s *scope) string {
 	if !r.roots.Bounds() || w.number || w.text == "" || w.text == "-" || isNumber(w.text) {

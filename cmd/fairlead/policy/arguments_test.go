@@ -215,7 +215,7 @@ func TestFaultsOfPaths(t *testing.T) {
 		{"any server", `"paths": {"*": {"folder": "/app"}}`, "paths may let calls pass; name the server"},
 		{"an unknown key", `"paths": {"box/*": {"folder": "/app", "wirte": ["x"]}}`, `did you mean "write"?`},
 		{"a rule without paths", `"arguments": {"fs/write_file": {"argument": "path", "file": "write"}}`, `no pattern of "paths" matches fs/write_file`},
-		{"a rule of another kind", `"arguments": {"fs/write_file": {"argument": "path", "file": "delete"}}`, `"delete" is none of read, write`},
+		{"a rule of another kind", `"arguments": {"fs/write_file": {"argument": "path", "file": "delete"}}`, `want one of read, write, got "delete"`},
 		{"a rule with both", `"arguments": {"fs/x": {"argument": "path", "file": "read", "probe": "sql"}}`, `it has both "probe" and "file"`},
 	} {
 		p, err := policy.Parse("p.json", []byte("{"+c.text+"}"))
