@@ -105,6 +105,7 @@ func root() *cobra.Command {
 		approveCommand(),
 		auditCommand(),
 		callCommand(),
+		hookCommand(),
 		inferCommand(),
 		inspectCommand(),
 		lockCommand(),

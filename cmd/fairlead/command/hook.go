@@ -1,0 +1,319 @@
+package command
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/hook"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/inbox"
+	"github.com/spf13/cobra"
+)
+
+// hookFlags are the flags of fairlead hook.
+type hookFlags struct {
+	proxyFlags
+
+	client         string
+	explain, serve bool
+	patience, idle time.Duration
+}
+
+// Exit code 2 blocks the call in every agent, and standard error is the reason. Other codes do not block.
+const exitBlocks = 2
+
+func hookCommand() *cobra.Command {
+	var o hookFlags
+	cmd := &cobra.Command{
+		Use:   "hook --client NAME",
+		Short: "Answer the hooks of a coding agent, for its shell, edits, fetches and MCP tools",
+		Long: `Answer one event of a coding agent's hooks: read it from standard input, and write the
+agent's form of the decision. Reads are allowed. The agent asks its user about other calls,
+with Fairlead's reason in its dialog, or, where it has no question for hooks, the call is
+denied. Results and the user's words are taken in, so that a later question shows where a
+value came from.
+
+A process that the first hook starts keeps the sessions. It ends by itself. An event that
+cannot be judged blocks the call, with exit code 2.`,
+		Example: `  fairlead hook --client claude-code --policy policy.json --audit calls.jsonl < event.json
+  fairlead hook --client codex --explain < event.json`,
+		Args: cobra.NoArgs,
+		RunE: o.run,
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.client, "client", "", "the agent: "+strings.Join(hook.Clients(), ", "))
+	f.StringVar(&o.policy, "policy", "", "a policy `FILE` (see fairlead policy); nothing is allowed if anything in it is wrong")
+	f.StringVar(&o.audit, "audit", "", "record each call in a `FILE`")
+	f.StringVar(&o.store, "store", "", "a `FOLDER` that keeps approvals")
+	f.StringSliceVar(&o.approve, "approve", nil, "who is asked in the place of the agent's dialog: web or deny (default the agent)")
+	f.StringVar(&o.inbox, "inbox", anyPort, "the loopback `ADDRESS` of the page where calls are approved")
+	f.StringSliceVar(&o.reach, "reach", []string{"desktop"}, "how you are notified of a call that waits on that page: desktop, browser (opened once) or none")
+	f.StringVar(&o.webhook, "webhook", "", "an https `URL` to post a notification to as well; "+hookVariable+" has the key that signs it")
+	f.BoolVar(&o.observe, "observe", false, "allow what the policy does not deny, and record what would have been decided; needs --audit")
+	f.BoolVar(&o.explain, "explain", false, "print what would be decided and why, and decide nothing")
+	f.DurationVar(&o.patience, "patience", 50*time.Second, "how long an event may wait for a decision; less than the agent's timeout")
+	f.DurationVar(&o.idle, "idle", time.Hour, "how long the process that keeps the sessions stays without an event")
+	f.BoolVar(&o.serve, "serve", false, "be that process; hooks start it themselves")
+	return cmd
+}
+
+func (o *hookFlags) run(cmd *cobra.Command, _ []string) error {
+	if o.observe && o.audit == "" {
+		return blocks(errors.New("--observe records what would have been done; name the file by --audit FILE"))
+	}
+	socket, err := o.socket()
+	if err != nil && o.serve {
+		return err
+	}
+	if o.serve {
+		return o.serveHooks(cmd, socket)
+	}
+	event, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), 64<<20))
+	if err != nil {
+		return blocks(fmt.Errorf("the event cannot be read: %w", err))
+	}
+	if o.explain {
+		return o.explainEvent(cmd, event)
+	}
+	ctx, stop := context.WithTimeout(cmd.Context(), o.patience+5*time.Second)
+	defer stop()
+	out, err := o.answer(ctx, cmd, socket, event)
+	if err != nil {
+		return blocks(err)
+	}
+	_, err = cmd.OutOrStdout().Write(out)
+	return blocks(err)
+}
+
+// blocks ends the program so that the agent does not make the call.
+func blocks(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitBlocks, fmt.Errorf("the call was not judged, so it must not be made: %w", err)}
+}
+
+// answer has the process that keeps the sessions answer an event, and starts it if there is none. Where it cannot be
+// started, the event is answered here.
+func (o *hookFlags) answer(ctx context.Context, cmd *cobra.Command, socket string, event []byte) ([]byte, error) {
+	if socket != "" {
+		out, err := hook.Dial(ctx, socket, o.client, event)
+		if !errors.Is(err, hook.ErrUnreachable) {
+			return out, err
+		}
+		if o.start(ctx, socket) == nil {
+			out, err = hook.Dial(ctx, socket, o.client, event)
+			if !errors.Is(err, hook.ErrUnreachable) {
+				return out, err
+			}
+		}
+	}
+	guard, end, err := o.guard(cmd, false)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return guard.Handle(ctx, o.client, event)
+}
+
+// explainEvent prints the decision about an event and the class of its call.
+func (o *hookFlags) explainEvent(cmd *cobra.Command, event []byte) error {
+	o.audit, o.observe = "", false
+	guard, end, err := o.guard(cmd, false)
+	if err != nil {
+		return atFault(err)
+	}
+	defer end()
+	text, err := guard.Explain(cmd.Context(), o.client, event)
+	if err != nil {
+		return atFault(err)
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), text)
+	return written("answer", err)
+}
+
+// socket returns the name of the socket of the process with these flags and this program: another program, or other
+// flags, have a process of their own, so that an old one does not answer for a new one.
+func (o *hookFlags) socket() (string, error) {
+	dir, err := sockets()
+	if err != nil {
+		return "", err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(program)
+	if err != nil {
+		return "", err
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	about := []string{program, info.ModTime().String(), version()}
+	for _, file := range []string{o.policy, o.audit, o.store} {
+		if file != "" && !filepath.IsAbs(file) {
+			file = filepath.Join(folder, file)
+		}
+		about = append(about, file)
+	}
+	name := sha256.Sum256(fmt.Appendf(nil, "%q %q %v", about, o.words(), os.Getuid()))
+	return filepath.Join(dir, hex.EncodeToString(name[:8])+".hook"), nil
+}
+
+// words are the flags that the process that keeps the sessions is started with.
+func (o *hookFlags) words() []string {
+	words := []string{"hook", "--serve"}
+	for _, flag := range []struct{ name, value string }{
+		{"--inbox", o.inbox}, {"--patience", o.patience.String()}, {"--idle", o.idle.String()}, {"--policy", o.policy}, {"--audit", o.audit},
+		{"--store", o.store}, {"--webhook", o.webhook}, {"--approve", strings.Join(o.approve, ",")}, {"--reach", strings.Join(o.reach, ",")},
+	} {
+		if flag.value != "" {
+			words = append(words, flag.name+"="+flag.value)
+		}
+	}
+	if o.observe {
+		words = append(words, "--observe")
+	}
+	return words
+}
+
+// startTime is how long the process may take to be there.
+const startTime = 3 * time.Second
+
+// start starts the process that keeps the sessions, and waits until it answers or ends.
+func (o *hookFlags) start(ctx context.Context, socket string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	ready, told, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer ready.Close()
+	c := exec.Command(program, o.words()...)
+	c.Stdout = told
+	detach(c)
+	err = c.Start()
+	told.Close()
+	if err != nil {
+		return err
+	}
+	go func() { _ = c.Wait() }()
+	_ = ready.SetReadDeadline(time.Now().Add(startTime))
+	defer context.AfterFunc(ctx, func() { _ = ready.SetReadDeadline(time.Now()) })()
+	_, err = ready.Read(make([]byte, 1))
+	return err
+}
+
+// serveHooks answers hooks until no event has come for a time.
+func (o *hookFlags) serveHooks(cmd *cobra.Command, socket string) error {
+	listener, err := hook.Listen(cmd.Context(), socket)
+	ready := func() {
+		fmt.Fprintln(cmd.OutOrStdout(), "ready")
+		if f, ok := cmd.OutOrStdout().(*os.File); ok {
+			f.Close()
+		}
+	}
+	if errors.Is(err, os.ErrExist) {
+		ready() // another one was faster
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	guard, end, err := o.guard(cmd, true)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer end()
+	ready()
+	return guard.Serve(cmd.Context(), listener, o.idle)
+}
+
+// guard returns a guard with the policy, the store and the record of the flags, and what closes them.
+func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end func(), err error) {
+	var ends []func() error
+	end = func() {
+		for _, e := range slices.Backward(ends) {
+			_ = e()
+		}
+	}
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	options := hook.Options{Observe: o.observe, Patience: o.patience, Logger: log}
+	if o.policy != "" {
+		live, err := policy.OpenLive(o.policy, log)
+		if err != nil {
+			return nil, nil, err
+		}
+		options.Policy = live.Now
+	}
+	if o.audit != "" {
+		file, err := audit.OpenFile(o.audit, log)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--audit: %w", err)
+		}
+		ends = append(ends, file.Close)
+		options.Audit, options.Doubt = file, inDoubt(file, log)
+	}
+	waiting := inbox.Options{Logger: log, Store: approvals.NewMemory()}
+	if o.store != "" {
+		file, err := o.openFolder([]proxy.Server{{Name: "agents"}}, log)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--store: %w", err)
+		}
+		ends = append(ends, file.Close)
+		waiting.Store = file
+	}
+	options.Store = waiting.Store
+	if options.Confirm, err = o.confirmer(cmd, waiting, log, stays); err != nil {
+		return nil, nil, err
+	}
+	if g, err = hook.New(options); err != nil {
+		return nil, nil, err
+	}
+	ends = append(ends, func() error { g.Close(); return nil })
+	return g, end, nil
+}
+
+// confirmer returns who is asked in the place of the agent's dialog, nil for the agent.
+func (o *hookFlags) confirmer(cmd *cobra.Command, waiting inbox.Options, log *slog.Logger, stays bool) (hitl.Confirmer, error) {
+	nobody := hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+		return hitl.Decision{Reason: "nobody is asked, by --approve"}, nil
+	})
+	switch {
+	case len(o.approve) == 0:
+		return nil, nil
+	case !stays || slices.Equal(o.approve, []string{"deny"}): // without the process that stays there is no page
+		return nobody, nil
+	case !slices.Equal(o.approve, []string{"web"}):
+		return nil, fmt.Errorf("--approve %s: want web or deny", strings.Join(o.approve, ","))
+	}
+	ways, err := o.ways(log)
+	if err != nil {
+		return nil, err
+	}
+	return approvers(o.approve, &page{ctx: cmd.Context(), address: o.inbox, out: cmd.ErrOrStderr(), in: inbox.New(waiting), reach: ways})
+}

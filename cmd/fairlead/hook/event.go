@@ -1,0 +1,234 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A kind is what an event reports.
+type kind int
+
+const (
+	other  kind = iota // nothing that the guard takes part in
+	before             // a tool is about to be used
+	after              // a tool was used
+	failed             // a tool was used and failed
+	words              // the user has written something
+	ended              // the agent has answered, or the session is over
+)
+
+// An event is what an agent reports, in one form for all agents.
+type event struct {
+	client  *client
+	name    string // as the agent names it
+	kind    kind
+	session string
+	agent   string // of a sub-agent, "" for the main one
+	call    string // the agent's ID of the call, "" if it has none
+	folder  string // where the agent works
+	mode    string // how much the agent may do unasked
+	tool    string // as the agent names it
+	input   json.RawMessage
+	output  string // of the tool, what the model reads
+	words   string
+}
+
+// maxEvent is how much of an event is read.
+const maxEvent = 32 << 20
+
+// A wire is an event as the agents write it: most use the names of Claude Code, some write them in camel case.
+type wire struct {
+	Event        string          `json:"hook_event_name"`
+	EventCamel   string          `json:"hookEventName"`
+	Session      string          `json:"session_id"`
+	SessionCamel string          `json:"sessionId"`
+	Conversation string          `json:"conversation_id"`
+	Agent        string          `json:"agent_id"`
+	AgentType    string          `json:"agent_type"`
+	Call         string          `json:"tool_use_id"`
+	CallCamel    string          `json:"toolUseId"`
+	Folder       string          `json:"cwd"`
+	Roots        []string        `json:"workspace_roots"`
+	Mode         string          `json:"permission_mode"`
+	Tool         string          `json:"tool_name"`
+	ToolCamel    string          `json:"toolName"`
+	Input        json.RawMessage `json:"tool_input"`
+	Args         json.RawMessage `json:"toolArgs"`
+	Response     json.RawMessage `json:"tool_response"`
+	Output       json.RawMessage `json:"tool_output"`
+	ResultJSON   json.RawMessage `json:"result_json"`
+	Result       json.RawMessage `json:"toolResult"`
+	Error        json.RawMessage `json:"error"`
+	Prompt       string          `json:"prompt"`
+	Command      *string         `json:"command"`
+	FilePath     *string         `json:"file_path"`
+	Server       string          `json:"server"`
+}
+
+// read reads an event of a client. An event that is not one of that client is an error.
+func (c *client) read(text []byte) (*event, error) {
+	if len(text) > maxEvent {
+		return nil, fmt.Errorf("the event has %d bytes, want at most %d", len(text), maxEvent)
+	}
+	if err := unambiguous(text); err != nil {
+		return nil, fmt.Errorf("the event cannot be read: %w", err)
+	}
+	var w wire
+	if err := json.Unmarshal(text, &w); err != nil {
+		return nil, fmt.Errorf("the event cannot be read: %w", err)
+	}
+	e := &event{
+		client: c, name: first(w.Event, w.EventCamel), session: first(w.Session, w.SessionCamel, w.Conversation), agent: first(w.Agent, w.AgentType),
+		call: first(w.Call, w.CallCamel), folder: w.Folder, mode: w.Mode, tool: first(w.Tool, w.ToolCamel), words: w.Prompt,
+	}
+	if e.folder == "" && len(w.Roots) > 0 {
+		e.folder = w.Roots[0]
+	}
+	if e.name == "" && c.nameless != nil {
+		e.name = c.nameless(&w)
+	}
+	if e.name == "" {
+		return nil, errors.New("the event has no name; is it one of " + c.title + "?")
+	}
+	known, ok := c.events[e.name]
+	if !ok {
+		return nil, fmt.Errorf("%s has no event %q; check --client", c.title, e.name)
+	}
+	e.kind = known.kind
+	if known.tool != "" {
+		e.tool = known.tool
+	}
+	if e.kind != before && e.kind != after && e.kind != failed {
+		return e, nil
+	}
+	if err := e.readCall(&w); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// readCall reads what belongs to the use of a tool.
+func (e *event) readCall(w *wire) error {
+	if e.tool == "" {
+		return fmt.Errorf("the event %s names no tool", e.name)
+	}
+	e.input = w.Input
+	if len(e.input) == 0 {
+		e.input = w.Args
+	}
+	var text string
+	if json.Unmarshal(e.input, &text) == nil && len(e.input) > 0 { // an object that is written as a string
+		e.input = json.RawMessage(text)
+		if err := unambiguous(e.input); err != nil {
+			return fmt.Errorf("the arguments of %s cannot be read: %w", e.tool, err)
+		}
+	}
+	switch {
+	case len(e.input) == 0 && w.Command != nil:
+		e.input = object("command", *w.Command)
+	case len(e.input) == 0 && w.FilePath != nil:
+		e.input = object("file_path", *w.FilePath)
+	case len(e.input) == 0 || string(e.input) == "null":
+		e.input = json.RawMessage("{}")
+	}
+	if !bytes.HasPrefix(bytes.TrimLeft(e.input, " \t\r\n"), []byte("{")) {
+		return fmt.Errorf("the arguments of %s are %.40q, want an object", e.tool, e.input)
+	}
+	for _, raw := range []json.RawMessage{w.Response, w.Output, w.ResultJSON, w.Result, w.Error} {
+		if len(raw) == 0 || string(raw) == "null" {
+			continue
+		}
+		if json.Unmarshal(raw, &text) == nil {
+			e.output += text + "\n"
+		} else {
+			e.output += string(raw) + "\n"
+		}
+	}
+	if e.kind == after && len(w.Error) > 0 && string(w.Error) != "null" {
+		e.kind = failed
+	}
+	return nil
+}
+
+// server returns the server and the name of an MCP tool, as agents name it: mcp__SERVER__TOOL.
+func (e *event) server() (server, tool string, ok bool) {
+	rest, ok := strings.CutPrefix(e.tool, "mcp__")
+	if !ok {
+		return "", "", false
+	}
+	server, tool, ok = strings.Cut(rest, "__")
+	return server, tool, ok && server != "" && tool != ""
+}
+
+// scope names the session of an event among those of all agents.
+func (e *event) scope() string { return e.client.name + "/" + e.session }
+
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+func object(name, value string) json.RawMessage {
+	text, err := json.Marshal(map[string]string{name: value})
+	if err != nil {
+		panic(err) // a map of strings is JSON
+	}
+	return text
+}
+
+// unambiguous refuses text that is not one JSON value, or in which an object has a member twice, which another reader
+// would read in another way.
+func unambiguous(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := value(d, 0); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err == nil {
+		return errors.New("there is more than one JSON value")
+	}
+	return nil
+}
+
+// maxDepth is how deep an event may be nested.
+const maxDepth = 200
+
+func value(d *json.Decoder, depth int) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	open, ok := token.(json.Delim)
+	if !ok {
+		return nil
+	}
+	if depth > maxDepth {
+		return fmt.Errorf("it is nested deeper than %d levels", maxDepth)
+	}
+	names := make(map[string]bool)
+	for d.More() {
+		if open == '{' {
+			name, err := d.Token()
+			if err != nil {
+				return err
+			}
+			folded := strings.ToLower(fmt.Sprint(name))
+			if depth == 0 && names[folded] || names[fmt.Sprint(name)] {
+				return fmt.Errorf("the member %q is there twice", name)
+			}
+			names[folded], names[fmt.Sprint(name)] = true, true
+		}
+		if err := value(d, depth+1); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token()
+	return err
+}

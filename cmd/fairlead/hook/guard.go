@@ -1,0 +1,471 @@
+// Package hook answers the hooks of coding agents: programs that an agent runs before and after each use of a tool. A
+// call goes through the chain of a policy, as those of the proxy do, but the agent executes it: the chain waits at its
+// executor until the agent reports the result, so that the record has the outcome and information flow the text. If the
+// chain asks a person, the agent's own dialog may do so: the result that follows is its yes.
+package hook
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry/doubt"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Verdict is what an agent is told about a call. The zero Verdict denies.
+type Verdict int
+
+// The verdicts.
+const (
+	Deny   Verdict = iota // it is not made
+	Ask                   // the agent asks its user
+	Allow                 // it is made without a question
+	Silent                // the agent decides by its own rules
+)
+
+// String returns the verdict as agents write it: "deny", "ask" or "allow", and "" for Silent.
+func (v Verdict) String() string { return [...]string{"deny", "ask", "allow", ""}[v] }
+
+// A Decision is a verdict with its reason, for the person and the model.
+type Decision struct {
+	Verdict Verdict
+	Reason  string
+}
+
+// Options are the settings of [New].
+type Options struct {
+	// Policy is what a person has decided, asked again for every call; nil decides nothing.
+	Policy func() *policy.Policy
+	// Confirm asks a person in the place of the agent's dialog; nil leaves the question to the agent, and denies where
+	// an agent has no dialog for hooks.
+	Confirm hitl.Confirmer
+	// Store keeps remembered approvals; nil keeps none.
+	Store approvals.Store
+	// Audit gets a record of each call; nil records nothing.
+	Audit audit.Sink
+	// Doubt keeps the calls that may have happened; nil means a ledger in memory.
+	Doubt *doubt.Ledger
+	// Observe allows what the policy does not deny, and records what would have been decided.
+	Observe bool
+	// Patience is how long an event waits for a decision; 0 means 50 seconds, since many agents give up after a minute.
+	Patience time.Duration
+	// Logger gets what goes wrong; nil is silent.
+	Logger *slog.Logger
+}
+
+// A Guard decides about the calls of agents. It is safe for concurrent use.
+type Guard struct {
+	o    Options
+	host *proxy.Host
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	source *policy.Policy // of derived
+	now    *policy.Policy // the policy with the rules for the agents' own tools
+	open   []*pending     // calls whose result has not come, the oldest first
+	seen   time.Time      // when the last event came
+}
+
+// dialogTime is how long the agent's dialog may stand open: its user may come back the next day.
+const dialogTime = 24 * time.Hour
+
+// maxOpen is how many calls may wait for their results. Beyond it the oldest counts as lost.
+const maxOpen = 4096
+
+// New returns a guard.
+func New(o Options) (*Guard, error) {
+	g := &Guard{o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
+	if g.o.Policy == nil {
+		none := new(policy.Policy)
+		g.o.Policy = func() *policy.Policy { return none }
+	}
+	g.o.Patience = cmp.Or(o.Patience, 50*time.Second)
+	p, err := proxy.New(proxy.Options{
+		Servers: []proxy.Server{{Name: "agent"}}, Policy: g.policy, Confirm: hitl.ConfirmerFunc(g.confirm), Audit: o.Audit, Doubt: o.Doubt, Observe: o.Observe, Logger: o.Logger,
+		Share: func(_ *cache.Options, _ *ratelimit.Options, ask *hitl.Options) { ask.Store = o.Store },
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.host = p.Host(middleware.ToolCallerFunc(g.execute))
+	return g, nil
+}
+
+// policy returns the host's policy, by which writes are asked about too and the agents' own tools have their rules.
+func (g *Guard) policy() *policy.Policy {
+	source := g.o.Policy()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.now == nil || g.source != source {
+		derived := *source
+		derived.Approvals.Writes = true
+		derived.Approvals.MaxPending = maxOpen
+		if g.o.Confirm == nil {
+			derived.Approvals.Timeout = dialogTime
+		}
+		derived.Arguments = rules()
+		for tool, rule := range source.Arguments {
+			derived.Arguments[tool] = rule
+		}
+		g.source, g.now = source, &derived
+	}
+	return g.now
+}
+
+// A pending is a call between the event before it and its result.
+type pending struct {
+	event   *event
+	key     string // of the call among those of its session
+	reached chan stage
+	result  chan *mcp.CallToolResult // nil for a call that was not made
+	done    chan struct{}            // closed when the chain is through
+	stop    context.CancelFunc       // ends the chain
+	waits   atomic.Bool              // for the result
+}
+
+// wait returns the result that the agent reports, nil if the call was not made.
+func (p *pending) wait(ctx context.Context) (*mcp.CallToolResult, error) {
+	p.waits.Store(true)
+	select {
+	case res := <-p.result:
+		return res, nil
+	case <-ctx.Done():
+	}
+	select {
+	case res := <-p.result: // it came first
+		return res, nil
+	default:
+		return nil, ctx.Err()
+	}
+}
+
+// A stage is how far a call came in the chain.
+type stage struct {
+	decision Decision
+	class    annotation.Safety
+	strict   bool // a person must see it, whatever the agent's mode is
+}
+
+type pendingKey struct{} // of a *pending
+
+// againKey is the member of _meta that tells a call from an identical one whose result has not come.
+const againKey = "io.github.fairlead-go/again"
+
+// Handle answers an event of a client: with what is written on standard output, nothing if the agent is to decide by its
+// own rules. An error means that the event could not be judged, so that a call must not be made.
+func (g *Guard) Handle(ctx context.Context, client string, text []byte) ([]byte, error) {
+	c, err := of(client)
+	if err != nil {
+		return nil, err
+	}
+	e, err := c.read(text)
+	if err != nil {
+		return nil, err
+	}
+	switch e.kind {
+	case before:
+		d, err := g.before(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		return c.answer(e, d), nil
+	case after, failed:
+		g.after(e)
+	case words:
+		g.host.User(e.scope(), e.words)
+	case ended:
+		g.drop(func(p *pending) bool { return p.event.scope() == e.scope() && p.event.agent == e.agent })
+		if e.name == "SessionEnd" || e.name == "sessionEnd" {
+			g.host.End(e.scope())
+		}
+	}
+	return nil, nil
+}
+
+// before decides about a call.
+func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
+	server, tool := e.hosted()
+	arguments := e.input
+	if _, _, mcp := e.server(); !mcp {
+		var err error
+		if arguments, err = inFolder(e.input, e.folder); err != nil {
+			return Decision{}, err
+		}
+	}
+	p := &pending{event: e, key: e.key(), reached: make(chan stage, 3), result: make(chan *mcp.CallToolResult, 1), done: make(chan struct{})}
+	call := middleware.Call{ID: cmp.Or(e.call, rand.Text()), Scope: e.scope(), Arguments: arguments}
+	inChain, stop := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), pendingKey{}, p))
+	p.stop = stop
+	if g.add(p) { // the chain would ask about both at once
+		call.Meta = mcp.Meta{againKey: call.ID}
+	}
+	go func() {
+		defer close(p.done)
+		defer stop()
+		if _, err := g.host.Call(inChain, server, tool, call); err != nil {
+			p.reached <- stage{decision: Decision{Deny, proxy.Told(inChain, err)}}
+		}
+		g.remove(p)
+	}()
+	late := time.NewTimer(g.o.Patience)
+	defer late.Stop()
+	select {
+	case s := <-p.reached:
+		return e.decide(s), nil
+	case <-ctx.Done():
+		g.drop(func(other *pending) bool { return other == p })
+		return Decision{}, errors.New("the agent does not wait for the decision any more")
+	case <-late.C:
+		g.drop(func(other *pending) bool { return other == p })
+		return Decision{}, fmt.Errorf("nobody has decided within %v", g.o.Patience)
+	}
+}
+
+// decide makes of the stage that a call has reached what its agent is told.
+func (e *event) decide(s stage) Decision {
+	d := s.decision
+	silent := e.mode == "plan" || e.mode == "acceptEdits" || e.mode == "bypassPermissions" || e.mode == "dontAsk"
+	switch {
+	case d.Verdict == Allow && e.mode == "plan" && s.class != annotation.Safe:
+		return Decision{Verdict: Silent}
+	case d.Verdict == Allow && !e.client.allows:
+		return Decision{Verdict: Silent}
+	case d.Verdict != Ask:
+		return d
+	case s.class == annotation.Moderate && !s.strict && (silent || !e.client.asks):
+		return Decision{Verdict: Silent} // the agent's own rules are for this
+	case !e.client.asks:
+		return Decision{Deny, d.Reason + "\n" + e.client.title + " has no question for hooks. Tell the user: they can run it themselves, allow it in the policy, or start the hook with --approve web and decide on the approvals page."}
+	}
+	return d
+}
+
+// confirm asks the person: here, or by the agent's dialog, whose yes is the result that follows.
+func (g *Guard) confirm(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
+	p, ok := ctx.Value(pendingKey{}).(*pending)
+	if !ok {
+		return hitl.Decision{}, errors.New("hook: the question belongs to no event")
+	}
+	class := r.Tool.Safety()
+	strict := !r.InDoubt.IsZero() || len(r.Sources) > 0 && r.Caution() != ""
+	for _, s := range r.Sources {
+		strict = strict || s.Rule != ""
+	}
+	if g.o.Confirm != nil && (class != annotation.Moderate || strict) {
+		return g.o.Confirm.Confirm(ctx, r)
+	}
+	p.reached <- stage{decision: Decision{Ask, question(p.event, r)}, class: class, strict: strict}
+	res, err := p.wait(ctx)
+	switch {
+	case err != nil:
+		return hitl.Decision{}, err
+	case res == nil:
+		return hitl.Decision{Reason: "no result came: the person said no, or the agent did not make the call"}, nil
+	}
+	p.result <- res // for the executor
+	return hitl.Decision{Verdict: hitl.Approved, By: "the user of " + p.event.client.title, Via: "the agent's dialog"}, nil
+}
+
+// execute stands where a call is made, and returns what the agent reports.
+func (g *Guard) execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	p, ok := ctx.Value(pendingKey{}).(*pending)
+	if !ok {
+		return nil, errors.New("hook: the call belongs to no event")
+	}
+	p.reached <- stage{decision: Decision{Allow, allowed(call.Tool)}, class: call.Tool.Safety()}
+	res, err := p.wait(ctx)
+	if err == nil && res == nil {
+		err = errors.New("hook: the agent reported no result")
+	}
+	return res, err
+}
+
+// after hands the result of a call to its chain.
+func (g *Guard) after(e *event) {
+	g.mu.Lock()
+	var of *pending
+	for _, p := range g.open {
+		if p.event.scope() == e.scope() && p.key == e.key() {
+			of = p
+			break
+		}
+	}
+	g.mu.Unlock()
+	res := &mcp.CallToolResult{IsError: e.kind == failed, Content: []mcp.Content{&mcp.TextContent{Text: e.output}}}
+	if of == nil {
+		server, tool := e.hosted()
+		g.host.Result(server, tool, middleware.Call{ID: e.call, Scope: e.scope(), Arguments: e.input}, res)
+		return
+	}
+	select {
+	case of.result <- res:
+	default: // it has one
+	}
+	<-of.done
+}
+
+// add keeps a call until its result comes, and reports whether an identical one of its session waits.
+func (g *Guard) add(p *pending) (again bool) {
+	g.mu.Lock()
+	for _, other := range g.open {
+		again = again || other.event.scope() == p.event.scope() && other.event.what() == p.event.what()
+	}
+	g.open, g.seen = append(g.open, p), time.Now()
+	var lost *pending
+	if len(g.open) > maxOpen {
+		lost = g.open[0]
+	}
+	g.mu.Unlock()
+	if lost != nil {
+		g.drop(func(other *pending) bool { return other == lost })
+	}
+	return again
+}
+
+func (g *Guard) remove(p *pending) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, other := range g.open {
+		if other == p {
+			g.open = append(g.open[:i:i], g.open[i+1:]...)
+			return
+		}
+	}
+}
+
+// drop ends calls whose result will not come, and waits until they have ended.
+func (g *Guard) drop(which func(*pending) bool) {
+	g.mu.Lock()
+	var lost []*pending
+	for _, p := range g.open {
+		if which(p) {
+			lost = append(lost, p)
+		}
+	}
+	g.mu.Unlock()
+	for _, p := range lost {
+		select {
+		case p.result <- nil:
+		default: // it has come
+		}
+		if !p.waits.Load() { // but for a person here, or for its turn
+			p.stop()
+		}
+		<-p.done
+	}
+}
+
+// Close ends all calls whose results have not come.
+func (g *Guard) Close() { g.drop(func(*pending) bool { return true }) }
+
+// Idle returns how long no event has come before a tool, and whether calls wait for their results.
+func (g *Guard) Idle() (time.Duration, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return time.Since(g.seen), len(g.open) > 0
+}
+
+// key names a call among those of its session: by its ID, or by what it is.
+func (e *event) key() string {
+	if e.call != "" {
+		return "id " + e.call
+	}
+	return e.what()
+}
+
+// what names what a call does.
+func (e *event) what() string { return e.tool + " " + string(e.input) }
+
+// inFolder returns the arguments with the folder where the agent works.
+func inFolder(input json.RawMessage, folder string) (json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(input, &members); err != nil {
+		return nil, fmt.Errorf("the arguments cannot be read: %w", err)
+	}
+	if _, taken := members[folderArgument]; taken {
+		return nil, fmt.Errorf("the arguments have a member %q, which is ours", folderArgument)
+	}
+	if folder == "" {
+		return input, nil
+	}
+	quoted, err := json.Marshal(folder)
+	if err != nil {
+		return nil, err
+	}
+	members[folderArgument] = quoted
+	return json.Marshal(members)
+}
+
+// question returns what the person reads in the agent's dialog.
+func question(e *event, r hitl.Request) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Fairlead: %s is %s", safetext.Line(e.tool), r.Tool.Safety())
+	if why, ok := r.Tool.Annotations.Because(); ok {
+		fmt.Fprintf(&b, " (%s)", why)
+	}
+	if e.agent != "" {
+		fmt.Fprintf(&b, ", asked for by the sub-agent %s", safetext.Line(e.agent))
+	}
+	b.WriteString(".")
+	for _, s := range r.Sources {
+		fmt.Fprintf(&b, "\n%s", s)
+	}
+	if caution := r.Caution(); caution != "" {
+		fmt.Fprintf(&b, "\nCaution: %s", caution)
+	}
+	return b.String()
+}
+
+func allowed(t *middleware.Tool) string { return fmt.Sprintf("Fairlead: %s", t.Safety()) }
+
+// Explain returns what would be decided about an event before a tool, with the class of the call and its reasons. Nothing
+// is kept.
+func (g *Guard) Explain(ctx context.Context, client string, text []byte) (string, error) {
+	c, err := of(client)
+	if err != nil {
+		return "", err
+	}
+	e, err := c.read(text)
+	if err != nil {
+		return "", err
+	}
+	if e.kind != before {
+		return fmt.Sprintf("%s: nothing is decided about %s\n", c.title, safetext.Line(e.name)), nil
+	}
+	server, tool := e.hosted()
+	arguments := e.input
+	if _, _, mcp := e.server(); !mcp {
+		if arguments, err = inFolder(e.input, e.folder); err != nil {
+			return "", err
+		}
+	}
+	judged, err := g.host.Judged(server, tool, arguments)
+	if err != nil {
+		return "", err
+	}
+	d, err := g.before(ctx, e)
+	if err != nil {
+		return "", err
+	}
+	verdict := cmp.Or(d.Verdict.String(), "leave it to "+c.title)
+	return fmt.Sprintf("%s  so: %s\n", judged.Explain(), verdict), nil
+}

@@ -1,0 +1,149 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Host takes calls of tools that no server of the proxy executes, such as those that a coding agent has of its own,
+// through the chain of the policy. Nothing is answered from the cache, sent again, or given up after a time, since
+// another program executes the calls and they cannot be made in its place. It is safe for concurrent use.
+type Host struct {
+	proxy   *Proxy
+	execute middleware.ToolCaller
+
+	mu    sync.Mutex
+	tools map[string][]Hosted // by server
+	set   *set                // nil until the first call, and of an earlier policy at times
+}
+
+// A Hosted is a tool of a Host.
+type Hosted struct {
+	Definition *mcp.Tool
+	// Annotations are what is known of the tool; the zero value leaves it to inference.
+	Annotations annotation.Annotations
+}
+
+// Host returns a host whose calls are executed by a caller, which stands behind the guard.
+func (p *Proxy) Host(execute middleware.ToolCaller) *Host {
+	return &Host{proxy: p, execute: execute, tools: make(map[string][]Hosted)}
+}
+
+// Call takes a call of a tool through the chain. The tool is added if it is new. Scope is the session that the call
+// belongs to.
+func (h *Host) Call(ctx context.Context, server string, tool Hosted, call middleware.Call) (*mcp.CallToolResult, error) {
+	set, found, err := h.find(server, tool)
+	if err != nil {
+		return nil, err
+	}
+	if err := set.refuse(found); err != nil {
+		return nil, err
+	}
+	call.Tool = found
+	return set.caller.CallTool(ctx, call)
+}
+
+// Told returns what a model reads about the error of a call.
+func Told(ctx context.Context, err error) string {
+	res, err := output.New(output.Options{})(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+		return nil, err
+	})).CallTool(context.WithoutCancel(ctx), middleware.Call{})
+	if err != nil {
+		return err.Error()
+	}
+	return output.Text(res)
+}
+
+// User takes in a message that the user wrote in a session, see [flow.Tracker.User].
+func (h *Host) User(scope, words string) { h.proxy.tracker.User(scope, words) }
+
+// End drops the texts of a session.
+func (h *Host) End(scope string) { h.proxy.tracker.End(scope) }
+
+// find returns the tool in the chain of the policy as it is now.
+func (h *Host) find(server string, tool Hosted) (*set, *middleware.Tool, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	name := tool.Definition.Name
+	known := slices.ContainsFunc(h.tools[server], func(t Hosted) bool { return t.Definition.Name == name })
+	if !known {
+		h.tools[server] = append(h.tools[server], tool)
+	}
+	now := h.proxy.plan()
+	if h.set == nil || h.set.plan != now {
+		made, err := now.newHostSet()
+		if err != nil {
+			return nil, nil, err
+		}
+		for server := range h.tools {
+			if err := h.add(made, server); err != nil {
+				return nil, nil, err
+			}
+		}
+		h.set = made
+	} else if !known {
+		h.set.catalog.Remove(server)
+		if err := h.add(h.set, server); err != nil {
+			return nil, nil, err
+		}
+	}
+	found, ok := h.set.Lookup(server, name)
+	if !ok {
+		return nil, nil, fmt.Errorf("proxy: the scopes do not cover the tool %s/%s", server, name)
+	}
+	return h.set, found, nil
+}
+
+// add puts the tools of a server into the catalog of a set.
+func (h *Host) add(to *set, server string) error {
+	var definitions []*mcp.Tool
+	for _, t := range h.tools[server] {
+		if t.Annotations.Safety() != annotation.Unknown {
+			if err := to.catalog.Override(server, t.Definition.Name, t.Annotations); err != nil {
+				return err
+			}
+		}
+		definitions = append(definitions, t.Definition)
+	}
+	return to.catalog.AddTools(server, h.execute, definitions...)
+}
+
+// newHostSet returns an empty set for the tools of a host.
+func (p *plan) newHostSet() (*set, error) {
+	s, err := p.newSet(access.Caller{})
+	if err != nil {
+		return nil, err
+	}
+	std := p.standard
+	std.Cache, std.Retry, std.Timeout = nil, nil, nil
+	s.caller = std.Then(s)
+	return s, nil
+}
+
+// Judged returns the class of a call of a tool with these arguments, with its evidence.
+func (h *Host) Judged(server string, tool Hosted, arguments json.RawMessage) (*middleware.Tool, error) {
+	set, found, err := h.find(server, tool)
+	if err != nil {
+		return nil, err
+	}
+	return set.plan.judged(found, arguments)
+}
+
+// Result takes in what came of a call that the chain has not seen, see [flow.Tracker.Result].
+func (h *Host) Result(server string, tool Hosted, call middleware.Call, res *mcp.CallToolResult) {
+	set, found, err := h.find(server, tool)
+	if err != nil {
+		return // the text belongs to no tool that could be named
+	}
+	call.Tool = found
+	h.proxy.tracker.Result(call.Scope, call, res, nil, set.plan.policy.TrustsResults(found))
+}
