@@ -251,14 +251,14 @@ func (o *hookFlags) serveHooks(cmd *cobra.Command, socket string) error {
 // guard returns a guard with the policy, the store and the record of the flags, and what closes them.
 func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end func(), err error) {
 	var ends []func() error
-	end = func() {
+	closeAll := func() {
 		for _, e := range slices.Backward(ends) {
 			_ = e()
 		}
 	}
 	defer func() {
 		if err != nil {
-			end()
+			closeAll()
 		}
 	}()
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -295,7 +295,7 @@ func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end fu
 		return nil, nil, err
 	}
 	ends = append(ends, func() error { g.Close(); return nil })
-	return g, end, nil
+	return g, closeAll, nil
 }
 
 // confirmer returns who is asked in the place of the agent's dialog, nil for the agent.
