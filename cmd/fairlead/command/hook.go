@@ -116,7 +116,7 @@ func (o *hookFlags) answer(ctx context.Context, cmd *cobra.Command, socket strin
 		if !errors.Is(err, hook.ErrUnreachable) {
 			return out, err
 		}
-		if o.start(ctx, socket) == nil {
+		if o.start(ctx) == nil {
 			out, err = hook.Dial(ctx, socket, o.client, event)
 			if !errors.Is(err, hook.ErrUnreachable) {
 				return out, err
@@ -198,7 +198,7 @@ func (o *hookFlags) words() []string {
 const startTime = 3 * time.Second
 
 // start starts the process that keeps the sessions, and waits until it answers or ends.
-func (o *hookFlags) start(ctx context.Context, socket string) error {
+func (o *hookFlags) start(ctx context.Context) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -208,12 +208,10 @@ func (o *hookFlags) start(ctx context.Context, socket string) error {
 		return err
 	}
 	defer ready.Close()
-	c := exec.Command(program, o.words()...)
+	c := exec.CommandContext(context.WithoutCancel(ctx), program, o.words()...)
 	c.Stdout = told
 	detach(c)
-	err = c.Start()
-	told.Close()
-	if err != nil {
+	if err := errors.Join(c.Start(), told.Close()); err != nil {
 		return err
 	}
 	go func() { _ = c.Wait() }()
@@ -229,7 +227,7 @@ func (o *hookFlags) serveHooks(cmd *cobra.Command, socket string) error {
 	ready := func() {
 		fmt.Fprintln(cmd.OutOrStdout(), "ready")
 		if f, ok := cmd.OutOrStdout().(*os.File); ok {
-			f.Close()
+			_ = f.Close() // the hook that waits has gone, or has its word
 		}
 	}
 	if errors.Is(err, os.ErrExist) {
@@ -305,7 +303,7 @@ func (o *hookFlags) confirmer(cmd *cobra.Command, waiting inbox.Options, log *sl
 	})
 	switch {
 	case len(o.approve) == 0:
-		return nil, nil
+		return nil, nil //nolint:nilnil // nil is the agent
 	case !stays || slices.Equal(o.approve, []string{"deny"}): // without the process that stays there is no page
 		return nobody, nil
 	case !slices.Equal(o.approve, []string{"web"}):

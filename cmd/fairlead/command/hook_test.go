@@ -53,7 +53,9 @@ func (h *hooked) wait() {
 		case <-time.After(2 * time.Minute):
 			h.t.Error("the process that keeps the sessions has not ended")
 		}
-		f.Close()
+		if err := f.Close(); err != nil {
+			h.t.Error(err)
+		}
 	}
 }
 
@@ -104,7 +106,7 @@ func TestHook(t *testing.T) {
 	}
 }
 
-// Hooks are processes that know nothing of each other; what one was told, a later one knows.
+// Each hook is a process of its own, and a later one has the texts of those before.
 func hooksShareASession(t *testing.T, program string) {
 	t.Helper()
 	record := filepath.Join(t.TempDir(), "calls.jsonl")

@@ -183,8 +183,8 @@ func object(name, value string) json.RawMessage {
 	return text
 }
 
-// unambiguous refuses text that is not one JSON value, or in which an object has a member twice, which another reader
-// would read in another way.
+// unambiguous refuses text that is not one JSON value, or that has a member twice in an object, since another reader
+// would take the other one.
 func unambiguous(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

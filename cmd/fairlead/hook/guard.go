@@ -12,9 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
+	"maps"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -31,7 +30,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Verdict is what an agent is told about a call. The zero Verdict denies.
+// A Verdict is the answer to an agent about a call. The zero Verdict denies.
 type Verdict int
 
 // The verdicts.
@@ -110,7 +109,7 @@ func New(o Options) (*Guard, error) {
 	return g, nil
 }
 
-// policy returns the host's policy, by which writes are asked about too and the agents' own tools have their rules.
+// policy returns the host's policy, with questions about writes too and the rules for the agents' own tools.
 func (g *Guard) policy() *policy.Policy {
 	source := g.o.Policy()
 	g.mu.Lock()
@@ -123,39 +122,10 @@ func (g *Guard) policy() *policy.Policy {
 			derived.Approvals.Timeout = dialogTime
 		}
 		derived.Arguments = rules()
-		for tool, rule := range source.Arguments {
-			derived.Arguments[tool] = rule
-		}
+		maps.Copy(derived.Arguments, source.Arguments)
 		g.source, g.now = source, &derived
 	}
 	return g.now
-}
-
-// A pending is a call between the event before it and its result.
-type pending struct {
-	event   *event
-	key     string // of the call among those of its session
-	reached chan stage
-	result  chan *mcp.CallToolResult // nil for a call that was not made
-	done    chan struct{}            // closed when the chain is through
-	stop    context.CancelFunc       // ends the chain
-	waits   atomic.Bool              // for the result
-}
-
-// wait returns the result that the agent reports, nil if the call was not made.
-func (p *pending) wait(ctx context.Context) (*mcp.CallToolResult, error) {
-	p.waits.Store(true)
-	select {
-	case res := <-p.result:
-		return res, nil
-	case <-ctx.Done():
-	}
-	select {
-	case res := <-p.result: // it came first
-		return res, nil
-	default:
-		return nil, ctx.Err()
-	}
 }
 
 // A stage is how far a call came in the chain.
@@ -167,7 +137,7 @@ type stage struct {
 
 type pendingKey struct{} // of a *pending
 
-// againKey is the member of _meta that tells a call from an identical one whose result has not come.
+// againKey is the member of _meta that makes a call differ from an identical one whose result has not come.
 const againKey = "io.github.fairlead-go/again"
 
 // Handle answers an event of a client: with what is written on standard output, nothing if the agent is to decide by its
@@ -189,7 +159,7 @@ func (g *Guard) Handle(ctx context.Context, client string, text []byte) ([]byte,
 		}
 		return c.answer(e, d), nil
 	case after, failed:
-		g.after(e)
+		g.after(e) //nolint:contextcheck // it takes in what has happened
 	case words:
 		g.host.User(e.scope(), e.words)
 	case ended:
@@ -240,7 +210,7 @@ func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 	}
 }
 
-// decide makes of the stage that a call has reached what its agent is told.
+// decide returns the answer to the agent for the stage that a call has reached.
 func (e *event) decide(s stage) Decision {
 	d := s.decision
 	silent := e.mode == "plan" || e.mode == "acceptEdits" || e.mode == "bypassPermissions" || e.mode == "dontAsk"
@@ -323,57 +293,6 @@ func (g *Guard) after(e *event) {
 	<-of.done
 }
 
-// add keeps a call until its result comes, and reports whether an identical one of its session waits.
-func (g *Guard) add(p *pending) (again bool) {
-	g.mu.Lock()
-	for _, other := range g.open {
-		again = again || other.event.scope() == p.event.scope() && other.event.what() == p.event.what()
-	}
-	g.open, g.seen = append(g.open, p), time.Now()
-	var lost *pending
-	if len(g.open) > maxOpen {
-		lost = g.open[0]
-	}
-	g.mu.Unlock()
-	if lost != nil {
-		g.drop(func(other *pending) bool { return other == lost })
-	}
-	return again
-}
-
-func (g *Guard) remove(p *pending) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i, other := range g.open {
-		if other == p {
-			g.open = append(g.open[:i:i], g.open[i+1:]...)
-			return
-		}
-	}
-}
-
-// drop ends calls whose result will not come, and waits until they have ended.
-func (g *Guard) drop(which func(*pending) bool) {
-	g.mu.Lock()
-	var lost []*pending
-	for _, p := range g.open {
-		if which(p) {
-			lost = append(lost, p)
-		}
-	}
-	g.mu.Unlock()
-	for _, p := range lost {
-		select {
-		case p.result <- nil:
-		default: // it has come
-		}
-		if !p.waits.Load() { // but for a person here, or for its turn
-			p.stop()
-		}
-		<-p.done
-	}
-}
-
 // Close ends all calls whose results have not come.
 func (g *Guard) Close() { g.drop(func(*pending) bool { return true }) }
 
@@ -383,17 +302,6 @@ func (g *Guard) Idle() (time.Duration, bool) {
 	defer g.mu.Unlock()
 	return time.Since(g.seen), len(g.open) > 0
 }
-
-// key names a call among those of its session: by its ID, or by what it is.
-func (e *event) key() string {
-	if e.call != "" {
-		return "id " + e.call
-	}
-	return e.what()
-}
-
-// what names what a call does.
-func (e *event) what() string { return e.tool + " " + string(e.input) }
 
 // inFolder returns the arguments with the folder where the agent works.
 func inFolder(input json.RawMessage, folder string) (json.RawMessage, error) {
@@ -414,28 +322,6 @@ func inFolder(input json.RawMessage, folder string) (json.RawMessage, error) {
 	members[folderArgument] = quoted
 	return json.Marshal(members)
 }
-
-// question returns what the person reads in the agent's dialog.
-func question(e *event, r hitl.Request) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Fairlead: %s is %s", safetext.Line(e.tool), r.Tool.Safety())
-	if why, ok := r.Tool.Annotations.Because(); ok {
-		fmt.Fprintf(&b, " (%s)", why)
-	}
-	if e.agent != "" {
-		fmt.Fprintf(&b, ", asked for by the sub-agent %s", safetext.Line(e.agent))
-	}
-	b.WriteString(".")
-	for _, s := range r.Sources {
-		fmt.Fprintf(&b, "\n%s", s)
-	}
-	if caution := r.Caution(); caution != "" {
-		fmt.Fprintf(&b, "\nCaution: %s", caution)
-	}
-	return b.String()
-}
-
-func allowed(t *middleware.Tool) string { return fmt.Sprintf("Fairlead: %s", t.Safety()) }
 
 // Explain returns what would be decided about an event before a tool, with the class of the call and its reasons. Nothing
 // is kept.
@@ -458,7 +344,7 @@ func (g *Guard) Explain(ctx context.Context, client string, text []byte) (string
 			return "", err
 		}
 	}
-	judged, err := g.host.Judged(server, tool, arguments)
+	judged, err := g.host.Judged(server, tool, arguments) //nolint:contextcheck // it reads what it is given
 	if err != nil {
 		return "", err
 	}

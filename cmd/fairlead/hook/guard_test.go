@@ -14,7 +14,7 @@ func event(tool, input string, more ...string) string {
 	return fmt.Sprintf(`{"session_id":"s","cwd":"/work/project","hook_event_name":"PreToolUse","tool_name":%q,"tool_input":%s%s}`, tool, input, strings.Join(more, ""))
 }
 
-// decided returns what Claude Code is told: "", "allow", "ask" or "deny", with the reason.
+// decided returns the verdict about an event, "" for none, with the reason.
 func decided(t *testing.T, g *hook.Guard, client, text string) (verdict, reason string) {
 	t.Helper()
 	out, err := g.Handle(t.Context(), client, []byte(text))
@@ -55,35 +55,40 @@ func guard(t *testing.T, o hook.Options) *hook.Guard {
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ client, event, want string }{
-		"a read of the shell":        {"claude-code", event("Bash", `{"command":"git log --oneline | head -3"}`), "allow"},
-		"a deletion":                 {"claude-code", event("Bash", `{"command":"rm -rf build"}`), "ask"},
-		"a secret":                   {"claude-code", event("Bash", `{"command":"cat ~/.ssh/id_rsa"}`), "ask"},
-		"a file":                     {"claude-code", event("Read", `{"file_path":"/work/project/main.go"}`), "allow"},
-		"a file of secrets":          {"claude-code", event("Read", `{"file_path":"/root/.aws/credentials"}`), "ask"},
-		"an edit":                    {"claude-code", event("Edit", `{"file_path":"/work/project/main.go","old_string":"a","new_string":"b"}`), "ask"},
-		"an edit that is accepted":   {"claude-code", event("Edit", `{"file_path":"main.go","old_string":"a","new_string":"b"}`, `,"permission_mode":"acceptEdits"`), ""},
-		"an edit elsewhere":          {"claude-code", event("Edit", `{"file_path":"/etc/hosts","old_string":"a","new_string":"b"}`, `,"permission_mode":"acceptEdits"`), "ask"},
-		"an edit above":              {"claude-code", event("Write", `{"file_path":"../x","content":"b"}`, `,"permission_mode":"acceptEdits"`), "ask"},
-		"an edit of what acts later": {"claude-code", event("Write", `{"file_path":".git/hooks/pre-commit","content":"b"}`, `,"permission_mode":"acceptEdits"`), "ask"},
-		"a page":                     {"claude-code", event("WebFetch", `{"url":"https://go.dev/doc","prompt":"x"}`), "allow"},
-		"a page of this machine":     {"claude-code", event("WebFetch", `{"url":"http://169.254.169.254/latest/meta-data","prompt":"x"}`), "ask"},
-		"notes":                      {"claude-code", event("TodoWrite", `{"todos":[]}`), "allow"},
-		"an unknown tool":            {"claude-code", event("GetEverything", `{}`), "ask"},
-		"a tool of MCP that reads":   {"claude-code", event("mcp__files__list_directory", `{"path":"."}`), "allow"},
-		"a tool of MCP that deletes": {"claude-code", event("mcp__files__delete_file", `{"path":"a"}`), "ask"},
-		"Codex, a read":              {"codex", event("Bash", `{"command":"ls"}`), ""},
-		"Codex, a deletion":          {"codex", event("Bash", `{"command":"rm -rf build"}`), "deny"},
-		"Gemini, a read":             {"gemini", strings.Replace(event("run_shell_command", `{"command":"ls"}`), "PreToolUse", "BeforeTool", 1), "allow"},
-		"Gemini, a deletion":         {"gemini", strings.Replace(event("run_shell_command", `{"command":"rm -rf build"}`), "PreToolUse", "BeforeTool", 1), "deny"},
-		"Gemini, an edit":            {"gemini", strings.Replace(event("write_file", `{"file_path":"a.go","content":""}`), "PreToolUse", "BeforeTool", 1), ""},
-		"Cursor, a read":             {"cursor", `{"conversation_id":"c","hook_event_name":"beforeShellExecution","command":"ls","cwd":"/work/project"}`, "allow"},
-		"Cursor, a deletion":         {"cursor", `{"conversation_id":"c","hook_event_name":"beforeShellExecution","command":"rm -rf /","cwd":"/work/project"}`, "ask"},
-		"Copilot, a read":            {"copilot", `{"timestamp":1,"cwd":"/work/project","toolName":"bash","toolArgs":"{\"command\":\"ls\"}"}`, "allow"},
-		"Copilot, a deletion":        {"copilot", `{"timestamp":1,"cwd":"/work/project","toolName":"bash","toolArgs":"{\"command\":\"rm -rf dist\"}"}`, "ask"},
-		"another client's event":     {"gemini", event("Bash", `{"command":"ls"}`), "error"},
-		"a member twice":             {"claude-code", event("Bash", `{"command":"ls","command":"rm -rf /"}`), "error"},
-		"no tool":                    {"claude-code", `{"hook_event_name":"PreToolUse","tool_input":{}}`, "error"},
-		"nothing":                    {"claude-code", ``, "error"},
+		"a read of the shell":         {"claude-code", event("Bash", `{"command":"git log --oneline | head -3"}`), "allow"},
+		"a deletion":                  {"claude-code", event("Bash", `{"command":"rm -rf build"}`), "ask"},
+		"a secret":                    {"claude-code", event("Bash", `{"command":"cat ~/.ssh/id_rsa"}`), "ask"},
+		"a file":                      {"claude-code", event("Read", `{"file_path":"/work/project/main.go"}`), "allow"},
+		"a file of secrets":           {"claude-code", event("Read", `{"file_path":"/root/.aws/credentials"}`), "ask"},
+		"an edit":                     {"claude-code", event("Edit", `{"file_path":"/work/project/main.go","old_string":"a","new_string":"b"}`), "ask"},
+		"an edit that is accepted":    {"claude-code", event("Edit", `{"file_path":"main.go","old_string":"a","new_string":"b"}`, `,"permission_mode":"acceptEdits"`), ""},
+		"an edit elsewhere":           {"claude-code", event("Edit", `{"file_path":"/etc/hosts","old_string":"a","new_string":"b"}`, `,"permission_mode":"acceptEdits"`), "ask"},
+		"an edit above":               {"claude-code", event("Write", `{"file_path":"../x","content":"b"}`, `,"permission_mode":"acceptEdits"`), "ask"},
+		"an edit of what acts later":  {"claude-code", event("Write", `{"file_path":".git/hooks/pre-commit","content":"b"}`, `,"permission_mode":"acceptEdits"`), "ask"},
+		"a page":                      {"claude-code", event("WebFetch", `{"url":"https://go.dev/doc","prompt":"x"}`), "allow"},
+		"a page of this machine":      {"claude-code", event("WebFetch", `{"url":"http://169.254.169.254/latest/meta-data","prompt":"x"}`), "ask"},
+		"notes":                       {"claude-code", event("TodoWrite", `{"todos":[]}`), "allow"},
+		"an unknown tool":             {"claude-code", event("GetEverything", `{}`), "ask"},
+		"a tool of MCP that reads":    {"claude-code", event("mcp__files__list_directory", `{"path":"."}`), "allow"},
+		"a tool of MCP that deletes":  {"claude-code", event("mcp__files__delete_file", `{"path":"a"}`), "ask"},
+		"Codex, a read":               {"codex", event("Bash", `{"command":"ls"}`), ""},
+		"Codex, a deletion":           {"codex", event("Bash", `{"command":"rm -rf build"}`), "deny"},
+		"Codex, a patch":              {"codex", event("apply_patch", `{"command":"*** Begin Patch\n*** Update File: main.go\n@@\n-a\n+b\n*** End Patch"}`), ""},
+		"Codex, a patch elsewhere":    {"codex", event("apply_patch", `{"command":"*** Begin Patch\n*** Update File: main.go\n@@\n-a\n+b\n*** Add File: ../x\n+b\n*** End Patch"}`), "deny"},
+		"Codex, a patch that deletes": {"codex", event("apply_patch", `{"command":"*** Begin Patch\n*** Delete File: main.go\n*** End Patch"}`), "deny"},
+		"Codex, a patch of its rules": {"codex", event("apply_patch", `{"command":"*** Begin Patch\n*** Update File: .codex/config.toml\n@@\n-a\n+b\n*** End Patch"}`), "deny"},
+		"Codex, no patch":             {"codex", event("apply_patch", `{"command":"ls"}`), "deny"},
+		"Gemini, a read":              {"gemini", strings.Replace(event("run_shell_command", `{"command":"ls"}`), "PreToolUse", "BeforeTool", 1), "allow"},
+		"Gemini, a deletion":          {"gemini", strings.Replace(event("run_shell_command", `{"command":"rm -rf build"}`), "PreToolUse", "BeforeTool", 1), "deny"},
+		"Gemini, an edit":             {"gemini", strings.Replace(event("write_file", `{"file_path":"a.go","content":""}`), "PreToolUse", "BeforeTool", 1), ""},
+		"Cursor, a read":              {"cursor", `{"conversation_id":"c","hook_event_name":"beforeShellExecution","command":"ls","cwd":"/work/project"}`, "allow"},
+		"Cursor, a deletion":          {"cursor", `{"conversation_id":"c","hook_event_name":"beforeShellExecution","command":"rm -rf /","cwd":"/work/project"}`, "ask"},
+		"Copilot, a read":             {"copilot", `{"timestamp":1,"cwd":"/work/project","toolName":"bash","toolArgs":"{\"command\":\"ls\"}"}`, "allow"},
+		"Copilot, a deletion":         {"copilot", `{"timestamp":1,"cwd":"/work/project","toolName":"bash","toolArgs":"{\"command\":\"rm -rf dist\"}"}`, "ask"},
+		"another client's event":      {"gemini", event("Bash", `{"command":"ls"}`), "error"},
+		"a member twice":              {"claude-code", event("Bash", `{"command":"ls","command":"rm -rf /"}`), "error"},
+		"no tool":                     {"claude-code", `{"hook_event_name":"PreToolUse","tool_input":{}}`, "error"},
+		"nothing":                     {"claude-code", ``, "error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

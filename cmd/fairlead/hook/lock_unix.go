@@ -3,6 +3,7 @@
 package hook
 
 import (
+	"errors"
 	"io"
 	"os"
 
@@ -12,13 +13,12 @@ import (
 // lockFile locks a file until it is closed, or the process ends. An error that is [os.ErrExist] means that another
 // process has it.
 func lockFile(name string) (io.Closer, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // it is in the user's own folder
 	if err != nil {
 		return nil, err
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, os.ErrExist
+		return nil, errors.Join(os.ErrExist, f.Close())
 	}
 	return f, nil
 }

@@ -1,6 +1,6 @@
 package hook
 
-// What a session has told must outlive the process of one hook, so one process for each user keeps it: the first hook
+// The texts of a session must outlive the process of one hook, so one process for each user keeps it: the first hook
 // starts it, all talk to it over a socket in a folder that only the user can enter, and it ends by itself. A hook that
 // cannot reach it decides alone, from files.
 
@@ -93,7 +93,11 @@ func (g *Guard) serve(ctx context.Context, c net.Conn) {
 		a.Error = err.Error()
 	}
 	_ = c.SetWriteDeadline(time.Now().Add(exchangeTime))
-	_ = json.NewEncoder(c).Encode(a)
+	text, err := json.Marshal(a)
+	if err != nil {
+		return // it is made of bytes and text
+	}
+	_, _ = c.Write(text) // a hook that has gone gets no answer
 }
 
 // ErrUnreachable is in the tree of the error of [Dial] if no process of a guard answers, so that nothing was decided.
@@ -130,8 +134,7 @@ func Listen(ctx context.Context, socket string) (net.Listener, error) {
 	_ = os.Remove(socket) // of a process that was killed, since the lock is ours
 	l, err := new(net.ListenConfig).Listen(ctx, "unix", socket)
 	if err != nil {
-		lock.Close()
-		return nil, err
+		return nil, errors.Join(err, lock.Close())
 	}
 	if err := os.Chmod(socket, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close(), lock.Close())

@@ -125,11 +125,11 @@ func TestPolicyDecides(t *testing.T) {
 	}
 	g := guard(t, hook.Options{Policy: func() *policy.Policy { return p }})
 	for e, want := range map[string]string{
-		event("WebSearch", `{"query":"x"}`):                                                     "deny",
-		event("Bash", `{"command":"ls"}`):                                                       "ask",
-		event("Write", `{"file_path":"/etc/x","content":""}`):                                   "allow",
-		event("Write", `{"file_path":"/etc/x","content":""}`, `,"permission_mode":"plan"`):      "",
-		event("mcp__files__read_file", `{"path":"a"}`):                                          "deny",
+		event("WebSearch", `{"query":"x"}`):                                                    "deny",
+		event("Bash", `{"command":"ls"}`):                                                      "ask",
+		event("Write", `{"file_path":"/etc/x","content":""}`):                                  "allow",
+		event("Write", `{"file_path":"/etc/x","content":""}`, `,"permission_mode":"plan"`):     "",
+		event("mcp__files__read_file", `{"path":"a"}`):                                         "deny",
 		event("Bash", `{"command":"ls"}`, `,"permission_mode":"plan"`, withID("in plan mode")): "ask",
 	} {
 		got, why := decided(t, g, "claude-code", e)

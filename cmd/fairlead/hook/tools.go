@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -79,9 +80,9 @@ func openWorld(a annotation.Annotations) annotation.Annotations {
 	return a
 }
 
-// hosted returns the server and the tool of an event as the chain knows it: one of the agent's own under the agent's
+// hosted returns the server and the tool of an event as the chain has it: one of the agent's own under the agent's
 // name, or an MCP tool under its server's. An unknown tool has no annotations and a name that inference is not shown,
-// since nobody knows what an agent means by it.
+// since its meaning is not public.
 func (e *event) hosted() (server string, tool proxy.Hosted) {
 	if server, name, ok := e.server(); ok {
 		return server, proxy.Hosted{Definition: &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}}
@@ -123,6 +124,16 @@ func ruleOf(d deed) preflight.Rule {
 		return func(a preflight.Arguments) (preflight.Verdict, bool) {
 			return pathOf(a, changeVerdict)
 		}
+	case patch:
+		return func(a preflight.Arguments) (preflight.Verdict, bool) {
+			folder, _ := a.Text(folderArgument)
+			for _, name := range []string{"command", "input", "patch"} {
+				if text, ok := a.Text(name); ok {
+					return patchVerdict(folder, text), true
+				}
+			}
+			return preflight.Verdict{Why: "no patch that could be read"}, true
+		}
 	case fetch:
 		return func(a preflight.Arguments) (preflight.Verdict, bool) {
 			if _, ok := a.Raw("url"); !ok {
@@ -160,10 +171,10 @@ func commandOf(a preflight.Arguments, names ...string) (preflight.Verdict, bool)
 }
 
 // folderArgument is the member that is added to the arguments of an agent's own tools: the folder where the agent works,
-// on which the effect of a command line and the meaning of a path depend. An approval covers it too.
+// since the effect of a command line and the meaning of a path depend on it. An approval covers it too.
 const folderArgument = "agent_cwd"
 
-// pathNames are the arguments by which agents name a file.
+// pathNames are the arguments that name a file.
 var pathNames = []string{"file_path", "path", "filePath", "absolute_path", "notebook_path", "target_file", "dir_path"}
 
 // pathOf judges the files that a call names, and returns the strictest verdict.
@@ -226,12 +237,37 @@ func changeVerdict(folder, path string) preflight.Verdict {
 	return preflight.Verdict{Annotations: annotation.Update(), Why: "a file below the folder where the agent works"}
 }
 
+// patchVerdict judges a patch of Codex by the files that it names: the strictest of their changes, where a deletion is
+// dangerous. A line that begins as a header does and is none is not understood.
+func patchVerdict(folder, text string) preflight.Verdict {
+	var worst preflight.Verdict
+	found := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		header, ok := strings.CutPrefix(line, "*** ")
+		if !ok || header == "Begin Patch" || header == "End Patch" || header == "End of File" {
+			continue
+		}
+		what, path, _ := strings.Cut(header, ": ")
+		if path == "" || !slices.Contains([]string{"Add File", "Update File", "Move to"}, what) {
+			return preflight.Verdict{Annotations: annotation.Destructive(), Why: "the patch has " + strconv.Quote(header)}
+		}
+		if v := changeVerdict(folder, path); !found || v.Annotations.Safety() < worst.Annotations.Safety() {
+			worst, found = v, true
+		}
+	}
+	if !found {
+		return preflight.Verdict{Why: "the patch names no file"}
+	}
+	return worst
+}
+
 // resolved returns a path without links, as far as its folders exist.
 func resolved(path string) string {
 	rest := ""
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(real, rest)
+		if followed, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(followed, rest)
 		}
 		if filepath.Dir(at) == at {
 			return filepath.Clean(path)

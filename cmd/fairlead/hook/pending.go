@@ -1,0 +1,98 @@
+package hook
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A pending is a call between the event before it and its result.
+type pending struct {
+	event   *event
+	key     string // of the call among those of its session
+	reached chan stage
+	result  chan *mcp.CallToolResult // nil for a call that was not made
+	done    chan struct{}            // closed when the chain is through
+	stop    context.CancelFunc       // ends the chain
+	waits   atomic.Bool              // for the result
+}
+
+// wait returns the result that the agent reports, nil if the call was not made.
+func (p *pending) wait(ctx context.Context) (*mcp.CallToolResult, error) {
+	p.waits.Store(true)
+	select {
+	case res := <-p.result:
+		return res, nil
+	case <-ctx.Done():
+	}
+	select {
+	case res := <-p.result: // it came first
+		return res, nil
+	default:
+		return nil, ctx.Err()
+	}
+}
+
+// add keeps a call until its result comes, and reports whether an identical one of its session waits.
+func (g *Guard) add(p *pending) (again bool) {
+	g.mu.Lock()
+	for _, other := range g.open {
+		again = again || other.event.scope() == p.event.scope() && other.event.what() == p.event.what()
+	}
+	g.open, g.seen = append(g.open, p), time.Now()
+	var lost *pending
+	if len(g.open) > maxOpen {
+		lost = g.open[0]
+	}
+	g.mu.Unlock()
+	if lost != nil {
+		g.drop(func(other *pending) bool { return other == lost })
+	}
+	return again
+}
+
+func (g *Guard) remove(p *pending) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, other := range g.open {
+		if other == p {
+			g.open = append(g.open[:i:i], g.open[i+1:]...)
+			return
+		}
+	}
+}
+
+// drop ends calls whose result will not come, and waits until they have ended.
+func (g *Guard) drop(which func(*pending) bool) {
+	g.mu.Lock()
+	var lost []*pending
+	for _, p := range g.open {
+		if which(p) {
+			lost = append(lost, p)
+		}
+	}
+	g.mu.Unlock()
+	for _, p := range lost {
+		select {
+		case p.result <- nil:
+		default: // it has come
+		}
+		if !p.waits.Load() { // but for a person here, or for its turn
+			p.stop()
+		}
+		<-p.done
+	}
+}
+
+// key names a call among those of its session: by its ID, or by what it is.
+func (e *event) key() string {
+	if e.call != "" {
+		return "id " + e.call
+	}
+	return e.what()
+}
+
+// what names what a call does.
+func (e *event) what() string { return e.tool + " " + string(e.input) }
