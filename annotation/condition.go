@@ -47,7 +47,7 @@ type Condition struct {
 	Other Safety `json:"other"`
 	// Effect states what the argument does, for people: "writes a file", "chooses the deed".
 	Effect string `json:"effect,omitempty"`
-	// Word is the word by which the argument was found to have the effect.
+	// Word is the word that shows the effect of the argument.
 	Word string `json:"word,omitempty"`
 }
 

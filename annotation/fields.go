@@ -41,7 +41,7 @@ const (
 	untrustedCost     = 1e6
 )
 
-// A field is one row of the table by which everything walks over the fields: Merge, Raise, Validate, the wire and the
+// A field is one row of the table that everything uses to walk over the fields: Merge, Raise, Validate, the wire and the
 // evidence. What a claim of an untrusted server may do to a field is in its raise, which moves the field to the side
 // that lets a tool do less, whatever else the claim states. A new field of [Annotations] is a new row here,
 // and the properties in lattice_test.go and merge_test.go hold for it too.

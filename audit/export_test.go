@@ -14,3 +14,6 @@ func OpenFileThrough(name string, logger *slog.Logger, through func(*os.File) Di
 
 // Outcomes are all of them.
 var Outcomes = outcomes[:]
+
+// Interrupted returns the intents that had no end when the file was opened and no other process had it open.
+func (f *File) Interrupted() []Record { return f.interrupted }

@@ -52,7 +52,7 @@ type disk interface {
 // It repairs the damage of a process that ended or of a power loss, and adds a record of that: a last line
 // that was cut off stays in place, named with its hash. Intents without an end are closed as Unknown, and
 // logged at level Warn (nil is silent), unless another process has the file open, which may still make those
-// calls; see [File.Interrupted]. Other damage, such as a changed record, a missing end or a missing head, is
+// calls; see [File.InDoubt]. Other damage, such as a changed record, a missing end or a missing head, is
 // an error: keep both files as they are, and start a new one.
 func OpenFile(name string, logger *slog.Logger) (*File, error) {
 	return openFile(name, logger, func(f *os.File) disk { return f })
@@ -72,10 +72,6 @@ func openFile(name string, logger *slog.Logger, through func(*os.File) disk) (*F
 	}
 	return f, nil
 }
-
-// Interrupted returns the intents that had no end when the file was opened and no other process
-// had it open. It is unknown whether these calls happened.
-func (f *File) Interrupted() []Record { return slices.Clone(f.interrupted) }
 
 // InDoubt returns the intents of the calls with an unknown outcome that were not settled when the file was
 // opened: those that ended as Unknown, and all that had no end. The latter may be in flight in another process
@@ -228,9 +224,7 @@ func (f *File) Close() error {
 	return err
 }
 
-// ErrDamaged is in the tree of the error about a file that differs from what was written.
-var ErrDamaged = errors.New("it was changed or is incomplete")
-
+// damaged is the error about a file that differs from what was written.
 func damaged(how string) error {
-	return fmt.Errorf("%w: %s; keep it and its head as they are, and start a new file", ErrDamaged, how)
+	return fmt.Errorf("it was changed or is incomplete: %s; keep it and its head as they are, and start a new file", how)
 }

@@ -8,11 +8,9 @@ package budget
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -21,11 +19,8 @@ import (
 
 // Options are the settings of [New]. The zero value ends loops and sets no limit.
 type Options struct {
-	// Session is what one session may spend, over all classes.
+	// Session is what one session may spend.
 	Session Limit
-	// Classes is what a session may spend on calls of one class, within Session. A class that is not named has no
-	// limit of its own.
-	Classes map[annotation.Safety]Limit
 	// Idle ends a session: after so long without a call its budget begins anew. Stopped calls do not count. 0
 	// means one hour.
 	Idle time.Duration
@@ -65,25 +60,13 @@ func New(o Options) middleware.Middleware {
 	if o.Ledger == nil {
 		o.Ledger = NewLedger(0)
 	}
-	b := budget{Options: o}
-	for class, l := range o.Classes {
-		if class > annotation.Safe {
-			panic(fmt.Sprintf("budget: Options.Classes has a limit for class %d, which does not exist", class))
-		}
-		b.classes[class] = l
-	}
-	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		mine := b
-		mine.next = next
-		return &mine
-	}
+	return func(next middleware.ToolCaller) middleware.ToolCaller { return &budget{o, next} }
 }
 
 type budget struct {
 	Options
 
-	next    middleware.ToolCaller
-	classes [annotation.Safe + 1]Limit
+	next middleware.ToolCaller
 }
 
 func (b *budget) Describe() middleware.Description {
@@ -119,7 +102,6 @@ func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 // A taking is what one call has taken from its session.
 type taking struct {
 	session *session
-	class   annotation.Safety
 	cost    float64
 	place   int // in the session's history
 }
@@ -135,17 +117,11 @@ type ending struct {
 // not spend the same rest. It returns why the call is stopped instead, if a limit or a loop stops it.
 func (b *budget) take(state *callstate.State, now time.Duration, call *middleware.Call) (taking, *StoppedError) {
 	this := entry{tool: call.Tool, written: callstate.Hash(call.Arguments), at: now}
-	class := min(call.Tool.Safety(), annotation.Safe)
 	cost := costOf(call.Tool)
 	s := b.Ledger.enter(call.Scope, now, b.Idle)
 	defer s.mu.Unlock()
 	anew := max(s.last+s.idle-now, time.Millisecond)
 	stopped := b.Session.stops(&s.all, cost, anew)
-	if stopped == nil {
-		if stopped = b.classes[class].stops(&s.classes[class], cost, anew); stopped != nil {
-			stopped.Class = class.String()
-		}
-	}
 	if stopped == nil {
 		this.call = s.calls.identity(state, b.Ledger.seed, this, call)
 		stopped = s.calls.loop(&b.Options, this.call, now)
@@ -157,8 +133,7 @@ func (b *budget) take(state *callstate.State, now time.Duration, call *middlewar
 	s.flying++
 	s.last = now
 	s.all.add(1, cost, 0)
-	s.classes[class].add(1, cost, 0)
-	return taking{session: s, class: class, cost: cost, place: s.calls.begin(b.Repeats, this)}, nil
+	return taking{session: s, cost: cost, place: s.calls.begin(b.Repeats, this)}, nil
 }
 
 // settle adds the time of a call that has come back, and returns what a call took that was not carried out.
@@ -177,5 +152,4 @@ func (b *budget) settle(t taking, e ending) {
 		cost = 0
 	}
 	s.all.add(calls, cost, e.took)
-	s.classes[t.class].add(calls, cost, e.took)
 }

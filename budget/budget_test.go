@@ -66,7 +66,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]budget.Options{
 		"zero":   {},
-		"limits": {Session: budget.Limit{Calls: 1e6, Cost: 1e6, Time: 1e6 * time.Hour}, Classes: map[annotation.Safety]budget.Limit{annotation.Dangerous: {Calls: 1e6}}},
+		"limits": {Session: budget.Limit{Calls: 1e6, Cost: 1e6, Time: 1e6 * time.Hour}},
 		"tight":  {Session: budget.Limit{Calls: 1}},
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); middlewaretest.Run(t, budget.New(o)) })
@@ -82,23 +82,18 @@ func TestLimits(t *testing.T) {
 		tools  []*middleware.Tool
 		stops  int // the first that is stopped, -1 for none
 		reason budget.Reason
-		class  string
 		words  string
 	}{
-		{"no limits", budget.Options{}, []*middleware.Tool{read, write, dear, read, write, dear, read}, -1, "", "", ""},
-		{"calls", budget.Options{Session: budget.Limit{Calls: 2}}, []*middleware.Tool{read, write, read}, 2, budget.Calls, "", "this session has used up the 2 calls that it may make"},
-		{"calls of a class", budget.Options{Classes: map[annotation.Safety]budget.Limit{annotation.Moderate: {Calls: 1}}}, []*middleware.Tool{read, write, read, write}, 3,
-			budget.Calls, "moderate", "this session, for moderate calls, has used up the 1 calls"},
-		{"cost", budget.Options{Session: budget.Limit{Cost: 10}}, []*middleware.Tool{dear, read, dear, read, dear}, 4, budget.Cost, "", "8 of the cost of 10"},
-		{"cost of a class", budget.Options{Classes: map[annotation.Safety]budget.Limit{annotation.Safe: {Cost: 4}}}, []*middleware.Tool{dear, write, dear}, 2, budget.Cost, "safe", "for safe calls"},
-		{"exactly all of it", budget.Options{Session: budget.Limit{Cost: 8, Calls: 2}}, []*middleware.Tool{dear, dear}, -1, "", "", ""},
-		{"time", budget.Options{Session: budget.Limit{Time: 2 * time.Second}}, []*middleware.Tool{read, write, read}, 2, budget.Time, "", "the 2s that its calls may take"},
-		{"time of a class", budget.Options{Classes: map[annotation.Safety]budget.Limit{annotation.Moderate: {Time: time.Second}}}, []*middleware.Tool{read, write, read, write}, 3, budget.Time, "moderate", "the 1s"},
-		{"more than there is", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{read, dear}, 1, budget.Cost, "", "costs more than all that this session may spend (3)"},
-		{"no number", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{testtool.New("files", "ask", costing(math.NaN()))}, 0, budget.Cost, "", ""},
-		{"endless", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{testtool.New("files", "ask", costing(math.Inf(1)))}, 0, budget.Cost, "", ""},
-		{"less than nothing", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{testtool.New("files", "ask", costing(-5))}, 0, budget.Cost, "", ""},
-		{"no number, no limit", budget.Options{}, []*middleware.Tool{testtool.New("files", "ask", costing(math.NaN()))}, -1, "", "", ""},
+		{"no limits", budget.Options{}, []*middleware.Tool{read, write, dear, read, write, dear, read}, -1, "", ""},
+		{"calls", budget.Options{Session: budget.Limit{Calls: 2}}, []*middleware.Tool{read, write, read}, 2, budget.Calls, "this session has used up the 2 calls that it may make"},
+		{"cost", budget.Options{Session: budget.Limit{Cost: 10}}, []*middleware.Tool{dear, read, dear, read, dear}, 4, budget.Cost, "8 of the cost of 10"},
+		{"exactly all of it", budget.Options{Session: budget.Limit{Cost: 8, Calls: 2}}, []*middleware.Tool{dear, dear}, -1, "", ""},
+		{"time", budget.Options{Session: budget.Limit{Time: 2 * time.Second}}, []*middleware.Tool{read, write, read}, 2, budget.Time, "the 2s that its calls may take"},
+		{"more than there is", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{read, dear}, 1, budget.Cost, "costs more than all that this session may spend (3)"},
+		{"no number", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{testtool.New("files", "ask", costing(math.NaN()))}, 0, budget.Cost, ""},
+		{"endless", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{testtool.New("files", "ask", costing(math.Inf(1)))}, 0, budget.Cost, ""},
+		{"less than nothing", budget.Options{Session: budget.Limit{Cost: 3}}, []*middleware.Tool{testtool.New("files", "ask", costing(-5))}, 0, budget.Cost, ""},
+		{"no number, no limit", budget.Options{}, []*middleware.Tool{testtool.New("files", "ask", costing(math.NaN()))}, -1, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -116,8 +111,8 @@ func TestLimits(t *testing.T) {
 						continue
 					}
 					e := stopped(t, err, tt.reason)
-					if e.Class != tt.class || !strings.Contains(err.Error(), tt.words) || !strings.HasPrefix(err.Error(), "budget: "+made.String()) {
-						t.Errorf("class %q: %v", e.Class, err)
+					if !strings.Contains(err.Error(), tt.words) || !strings.HasPrefix(err.Error(), "budget: "+made.String()) {
+						t.Errorf("%+v: %v", e, err)
 					}
 					if after, later := middleware.RetryAfter(err); later == middleware.Permanent(err) || later && after != time.Hour {
 						t.Errorf("it may go on in %v, %t; for good: %t", after, later, middleware.Permanent(err))
@@ -150,7 +145,7 @@ func TestCallsNotCarriedOutAreRefunded(t *testing.T) {
 		{"a result", nil, 1},
 	} {
 		ledger := budget.NewLedger(0)
-		caller := budget.New(budget.Options{Ledger: ledger, Classes: map[annotation.Safety]budget.Limit{annotation.Safe: {Calls: 1, Cost: 4}}})(
+		caller := budget.New(budget.Options{Ledger: ledger, Session: budget.Limit{Calls: 1, Cost: 4}})(
 			&server{answer: func(middleware.Call, int64) (*mcp.CallToolResult, error) {
 				if tt.err != nil {
 					return nil, tt.err
@@ -261,14 +256,12 @@ func TestStoppedCallsAreRecorded(t *testing.T) {
 func TestNewRefusesInvalidNumbers(t *testing.T) {
 	t.Parallel()
 	for field, o := range map[string]budget.Options{
-		"Session.Calls":             {Session: budget.Limit{Calls: -1}},
-		"Session.Cost":              {Session: budget.Limit{Cost: math.NaN()}},
-		"Session.Time":              {Session: budget.Limit{Time: -1}},
-		`Classes["dangerous"].Cost`: {Classes: map[annotation.Safety]budget.Limit{annotation.Dangerous: {Cost: math.Inf(1)}}},
-		"Classes has a limit for":   {Classes: map[annotation.Safety]budget.Limit{annotation.Safe + 1: {}}},
-		"Idle":                      {Idle: -1},
-		"Repeats":                   {Repeats: 101},
-		"Pause":                     {Pause: -1},
+		"Session.Calls": {Session: budget.Limit{Calls: -1}},
+		"Session.Cost":  {Session: budget.Limit{Cost: math.NaN()}},
+		"Session.Time":  {Session: budget.Limit{Time: -1}},
+		"Idle":          {Idle: -1},
+		"Repeats":       {Repeats: 101},
+		"Pause":         {Pause: -1},
 	} {
 		func() {
 			defer func() {

@@ -27,8 +27,6 @@ const (
 type StoppedError struct {
 	Tool   *middleware.Tool
 	Reason Reason
-	// Class is the one whose limit it is, "" for the whole session's.
-	Class string
 	// Spent and Limit are those that a limit stops by.
 	Spent Spent
 	Limit Limit
@@ -59,14 +57,10 @@ func (e *StoppedError) text() (why, instead string) {
 		return fmt.Sprintf("%s; this call is let through again in %v", e.round(), shown(e.After)),
 			"Use the answer that you have, change the arguments, or do something else"
 	}
-	what := "this session"
-	if e.Class != "" {
-		what = fmt.Sprintf("this session, for %s calls,", e.Class)
-	}
 	if e.After <= 0 {
-		return fmt.Sprintf("one call of it costs more than all that %s may spend (%v)", what, e.Limit.Cost), "Use another tool, or tell the user"
+		return fmt.Sprintf("one call of it costs more than all that this session may spend (%v)", e.Limit.Cost), "Use another tool, or tell the user"
 	}
-	return fmt.Sprintf("%s has used up %s; the budget begins anew in %v if no call is made until then", what, e.used(), shown(e.After)),
+	return fmt.Sprintf("this session has used up %s; the budget begins anew in %v if no call is made until then", e.used(), shown(e.After)),
 		"Finish with what you have, and tell the user what is missing"
 }
 

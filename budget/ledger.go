@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -65,17 +64,16 @@ func (l *Ledger) Forget(scope string) {
 }
 
 // A session is what one scope has spent since it was idle. Its calls may end in any order, and after a newer session
-// has taken its place in the ledger: each keeps the session in which it was counted.
+// has taken its place in the ledger: each keeps the session that counted it.
 type session struct {
 	scope string
 	idle  time.Duration // after which it is over, as its first call had it
 
-	mu      sync.Mutex // guards what follows
-	all     Spent
-	classes [annotation.Safe + 1]Spent
-	calls   history
-	flying  int           // calls in flight
-	last    time.Duration // when one began or came back, by the ledger's clock
+	mu     sync.Mutex // guards what follows
+	all    Spent
+	calls  history
+	flying int           // calls in flight
+	last   time.Duration // when one began or came back, by the ledger's clock
 }
 
 // over reports whether the session has been idle for long enough. A call in flight keeps it.
@@ -88,7 +86,7 @@ func (l *Ledger) enter(scope string, now, idle time.Duration) *session {
 	s := l.session(scope, now, idle)
 	s.mu.Lock()
 	if s.over(now) {
-		s.all, s.classes, s.calls = Spent{}, [len(s.classes)]Spent{}, history{}
+		s.all, s.calls = Spent{}, history{}
 		s.idle, s.last = idle, now
 	}
 	return s

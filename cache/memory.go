@@ -17,9 +17,8 @@ const (
 	flightLease = 30 * time.Second
 )
 
-// Memory is a [Remote] in this process: for chains that share cached results but not their [Store], and as the
-// measure of others. It holds 10,000 values at most. The zero value is not ready; use [NewMemory].
-type Memory struct {
+// A memory is a Remote in this process.
+type memory struct {
 	mu      sync.Mutex // guards what follows
 	servers versions.Servers[EntityKey]
 	writes  map[string]openWrite
@@ -41,16 +40,15 @@ type memoryValue struct {
 	until time.Time
 }
 
-var _ Remote = (*Memory)(nil)
-
-// NewMemory returns an empty memory.
-func NewMemory() *Memory {
+// NewMemory returns a remote cache in this process, for chains that share cached results but not their [Store], and
+// for the tests of a host. It holds at most 10,000 values.
+func NewMemory() Remote {
 	values, _ := simplelru.NewLRU[digest, memoryValue](10_000, nil) // its one error is a size below 1
-	return &Memory{writes: make(map[string]openWrite), values: values}
+	return &memory{writes: make(map[string]openWrite), values: values}
 }
 
 // endExpired ends the writes with an expired lease. The caller holds the lock.
-func (m *Memory) endExpired(now time.Time) {
+func (m *memory) endExpired(now time.Time) {
 	for _, w := range m.writes {
 		if !now.Before(w.Until) {
 			m.end(w.Write)
@@ -60,7 +58,7 @@ func (m *Memory) endExpired(now time.Time) {
 
 // end ends a write, even if its beginning was lost or its lease has expired. It
 // reports whether no other overlapped it.
-func (m *Memory) end(w Write) (alone bool) {
+func (m *memory) end(w Write) (alone bool) {
 	if open, ok := m.writes[w.ID]; ok {
 		delete(m.writes, w.ID)
 		open.inFlight.End()
@@ -71,7 +69,7 @@ func (m *Memory) end(w Write) (alone bool) {
 }
 
 // Look is that of [Remote]. The caller that is to lead has 30 seconds; then another one leads.
-func (m *Memory) Look(ctx context.Context, q Read) (Lookup, error) {
+func (m *memory) Look(ctx context.Context, q Read) (Lookup, error) {
 	if ctx.Err() != nil {
 		return Lookup{}, context.Cause(ctx)
 	}
@@ -100,7 +98,7 @@ func versionOf(ticket string) versions.Version {
 }
 
 // Keep is that of [Remote].
-func (m *Memory) Keep(ctx context.Context, q Read, ticket string, value []byte, ttl time.Duration) error {
+func (m *memory) Keep(ctx context.Context, q Read, ticket string, value []byte, ttl time.Duration) error {
 	m.Drop(ctx, q, ticket)
 	since, now := versionOf(ticket), time.Now()
 	m.mu.Lock()
@@ -114,7 +112,7 @@ func (m *Memory) Keep(ctx context.Context, q Read, ticket string, value []byte, 
 }
 
 // Drop is that of [Remote].
-func (m *Memory) Drop(_ context.Context, q Read, ticket string) {
+func (m *memory) Drop(_ context.Context, q Read, ticket string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if v, ok := m.values.Peek(q.ID); ok && v.value == nil && ticketOf(v.since) == ticket {
@@ -123,7 +121,7 @@ func (m *Memory) Drop(_ context.Context, q Read, ticket string) {
 }
 
 // Begin is that of [Remote]. A write that is not ended counts for 10 minutes.
-func (m *Memory) Begin(_ context.Context, w Write) error {
+func (m *memory) Begin(_ context.Context, w Write) error {
 	now := time.Now()
 	if lease := now.Add(writeLease); w.Until.IsZero() || lease.Before(w.Until) {
 		w.Until = lease
@@ -136,7 +134,7 @@ func (m *Memory) Begin(_ context.Context, w Write) error {
 }
 
 // End is that of [Remote].
-func (m *Memory) End(_ context.Context, w Write) (ticket string, err error) {
+func (m *memory) End(_ context.Context, w Write) (ticket string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.end(w) {

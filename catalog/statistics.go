@@ -29,9 +29,6 @@ type Calls struct {
 	Duration time.Duration // of all of them together
 }
 
-// Mean is the mean duration of a call; 0 before the first.
-func (c Calls) Mean() time.Duration { return c.Duration / time.Duration(max(c.Count, 1)) }
-
 func (c *Calls) add(o Calls) {
 	c.Count += o.Count
 	c.Failures += o.Failures

@@ -48,8 +48,6 @@ type Options struct {
 	Session func(ctx context.Context, call middleware.Call) string
 	// Trusted reports whether results of a tool count like the user's words; nil means none.
 	Trusted func(tool *middleware.Tool) bool
-	// Kind returns what an argument means to a tool; "" and nil mean the kind that its name and form show.
-	Kind func(tool *middleware.Tool, argument string) Kind
 	// Off turns rules off; nil means that all are on.
 	Off []Rule
 }

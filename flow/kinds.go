@@ -14,53 +14,53 @@ import (
 	"github.com/fairlead-go/fairlead/internal/bm25"
 )
 
-// A Kind is the meaning of an argument to its tool, which decides how much its source matters.
-type Kind string
+// An argumentKind is the meaning of an argument to its tool, which decides how much its source matters.
+type argumentKind string
 
 // The kinds. An argument that fits none is a Name.
 const (
-	Recipient  Kind = "recipient"  // a person or an address that something is sent to
-	Account    Kind = "account"    // an account number, a card, a wallet
-	URL        Kind = "url"        // an address on the web
-	Host       Kind = "host"       // the name or the address of a machine
-	Credential Kind = "credential" // a password, a key
-	Path       Kind = "path"       // a file or a folder
-	Command    Kind = "command"    // a command, code, a query
-	Address    Kind = "address"    // a part of a postal address
-	Amount     Kind = "amount"     // of money, or of anything
-	ID         Kind = "id"         // of a thing that the server has
-	Name       Kind = "name"       // of a thing, a place, a party
-	Text       Kind = "text"       // free text
-	Time       Kind = "time"       // a date, a time
-	Choice     Kind = "choice"     // one of the values that the schema lists, or a switch
+	kindRecipient  argumentKind = "recipient"  // a person or an address that something is sent to
+	kindAccount    argumentKind = "account"    // an account number, a card, a wallet
+	kindURL        argumentKind = "url"        // an address on the web
+	kindHost       argumentKind = "host"       // the name or the address of a machine
+	kindCredential argumentKind = "credential" // a password, a key
+	kindPath       argumentKind = "path"       // a file or a folder
+	kindCommand    argumentKind = "command"    // a command, code, a query
+	kindAddress    argumentKind = "address"    // a part of a postal address
+	kindAmount     argumentKind = "amount"     // of money, or of anything
+	kindID         argumentKind = "id"         // of a thing that the server has
+	kindName       argumentKind = "name"       // of a thing, a place, a party
+	kindText       argumentKind = "text"       // free text
+	kindTime       argumentKind = "time"       // a date, a time
+	kindChoice     argumentKind = "choice"     // one of the values that the schema lists, or a switch
 )
 
 // leads reports whether a value of the kind decides about a destination or an access.
-func (k Kind) leads() bool {
-	return slices.Contains([]Kind{Recipient, Account, URL, Host, Credential}, k)
+func (k argumentKind) leads() bool {
+	return slices.Contains([]argumentKind{kindRecipient, kindAccount, kindURL, kindHost, kindCredential}, k)
 }
 
 // exact reports whether one other character makes it another value.
-func (k Kind) exact() bool { return k.leads() || k == Path || k == Command }
+func (k argumentKind) exact() bool { return k.leads() || k == kindPath || k == kindCommand }
 
 //go:embed kinds.txt
 var kindsText string
 
 // words maps those of kinds.txt to their kinds. The last word of a name that is here decides.
-var words = func() map[string]Kind {
-	m := make(map[string]Kind)
+var words = func() map[string]argumentKind {
+	m := make(map[string]argumentKind)
 	for line := range strings.SplitSeq(strings.ReplaceAll(kindsText, "\n\t", " "), "\n") {
 		kind, list, _ := strings.Cut(line, ":")
 		for word := range strings.FieldsSeq(list) {
-			m[word] = Kind(kind)
+			m[word] = argumentKind(kind)
 		}
 	}
 	return m
 }()
 
-func named(name string) Kind {
+func named(name string) argumentKind {
 	if redact.IsSecret(name) {
-		return Credential
+		return kindCredential
 	}
 	parts := split(name)
 	for i, part := range slices.Backward(parts) {
@@ -73,15 +73,15 @@ func named(name string) Kind {
 			return k
 		}
 	}
-	return Name
+	return kindName
 }
 
-func kindOf(name Kind, value string) Kind {
+func kindOf(name argumentKind, value string) argumentKind {
 	if shaped := shapeOf(value); shaped != "" {
 		return shaped
 	}
-	if name == Name && strings.Count(value, " ") > 5 {
-		return Text
+	if name == kindName && strings.Count(value, " ") > 5 {
+		return kindText
 	}
 	return name
 }
@@ -102,7 +102,7 @@ var (
 	domain = regexp.MustCompile(`^([a-zA-Z0-9-]+\.)+(com|org|net|io|dev|app|co|me|ai|info|biz|xyz|[a-z]{2}\.[a-z]{2}|onion)(:[0-9]+)?$`)
 )
 
-func shapeOf(value string) Kind {
+func shapeOf(value string) argumentKind {
 	if len(value) < 6 || len(value) > 2048 {
 		return ""
 	}
@@ -116,22 +116,22 @@ func shapeOf(value string) Kind {
 	}
 	switch {
 	case !has[' '] && (strings.Contains(value, "://") || len(value) > 8 && strings.EqualFold(value[:4], "www.")):
-		return URL
+		return kindURL
 	case has['@'] && isMail(strings.TrimPrefix(value, "mailto:")), value[0] == '+' && phone.MatchString(value):
-		return Recipient
+		return kindRecipient
 	}
 	squashed := strings.ReplaceAll(value, " ", "")
 	switch {
 	case numbered && iban.MatchString(squashed), numbered && card.MatchString(value), wallet.MatchString(value):
-		return Account
+		return kindAccount
 	case has['.'] && domain.MatchString(value):
-		return Host
+		return kindHost
 	case has['.'] && has['/'] && domain.MatchString(value[:strings.IndexByte(value, '/')]):
-		return URL
+		return kindURL
 	}
 	if !has[' '] && (has['.'] || has[':']) {
 		if _, err := netip.ParseAddr(value); err == nil {
-			return Host
+			return kindHost
 		}
 	}
 	return ""

@@ -36,7 +36,7 @@ type lookup struct {
 	s      *session
 	host   []*folded.Text
 	server string
-	kind   Kind
+	kind   argumentKind
 	raw    string
 	norm   []byte
 }
@@ -83,7 +83,7 @@ func (l *lookup) origin() origin {
 	if o.result == nil {
 		o = l.split()
 	}
-	if o.result == nil && n >= minPart && (l.kind == Text || l.kind == Command || n > 4*minPassage) {
+	if o.result == nil && n >= minPart && (l.kind == kindText || l.kind == kindCommand || n > 4*minPassage) {
 		o = l.passage()
 	}
 	o.from = cmp.Or(o.from, fromNowhere)
@@ -102,7 +102,7 @@ func (l *lookup) said(t *folded.Text) bool {
 		}
 		from = at + 1
 	}
-	if l.kind != URL {
+	if l.kind != kindURL {
 		return false
 	}
 	host := hostOf(l.raw)
@@ -165,7 +165,7 @@ func (l *lookup) search(norm []byte, how string) (best origin) {
 // longer part counts. Two parts of a free text count only in one result.
 func (l *lookup) split() (found origin) {
 	shortest, least := minPart, minSplit
-	if l.kind == Text {
+	if l.kind == kindText {
 		shortest, least = 2*minPart, 2*minSplit
 	}
 	if len(l.norm) < least || len(l.norm) > 256 {
@@ -181,7 +181,7 @@ func (l *lookup) split() (found origin) {
 		case second.result == nil || !second.result.text.Edge(second.at+second.len):
 		case first.result == second.result:
 			return first
-		case found.result == nil && l.kind != Text:
+		case found.result == nil && l.kind != kindText:
 			if found = first; cut < len(l.norm)-cut {
 				found = second
 			}
@@ -215,7 +215,7 @@ func (l *lookup) passage() origin {
 		if len(norm) < minPassage || len(norm) == len(l.norm) {
 			continue
 		}
-		mine := lookup{l.s, l.host, l.server, Text, passage, norm}
+		mine := lookup{l.s, l.host, l.server, kindText, passage, norm}
 		if slices.ContainsFunc(l.s.user, mine.said) {
 			continue
 		}

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -21,17 +20,17 @@ type tracer struct {
 
 // A profile is what the definition of a tool shows about its arguments, computed once.
 type profile struct {
-	kinds   map[string]Kind // by name
-	stems   [][]byte        // of the words of its name
-	commits bool            // it spends or binds
-	moves   bool            // it moves or copies things, from one place to another
+	kinds   map[string]argumentKind // by name
+	stems   [][]byte                // of the words of its name
+	commits bool                    // it spends or binds
+	moves   bool                    // it moves or copies things, from one place to another
 }
 
 func (t *tracer) profile(tool *middleware.Tool) *profile {
 	if p, ok := t.tools.Get(tool.Definition); ok {
 		return p
 	}
-	p := &profile{kinds: make(map[string]Kind)}
+	p := &profile{kinds: make(map[string]argumentKind)}
 	t.members(p, tool, tool.Definition.InputSchema, 0)
 	for _, word := range split(tool.Name()) {
 		p.commits, p.moves = p.commits || slices.Contains(commits, word), p.moves || word == "move" || word == "copy" || word == "rename"
@@ -54,12 +53,9 @@ func (t *tracer) members(p *profile, tool *middleware.Tool, schema any, depth in
 		for name, of := range properties {
 			kind := named(name)
 			if property, ok := of.(map[string]any); ok && property["enum"] != nil {
-				kind = Choice
-			} else if ok && kind == Name {
+				kind = kindChoice
+			} else if ok && kind == kindName {
 				kind = described(property)
-			}
-			if t.Kind != nil {
-				kind = cmp.Or(t.Kind(tool, name), kind)
 			}
 			p.kinds[name] = kind
 		}
@@ -74,18 +70,18 @@ func (t *tracer) members(p *profile, tool *middleware.Tool, schema any, depth in
 }
 
 // described returns the kind that the format of a property shows, Name without one.
-func described(property map[string]any) Kind {
+func described(property map[string]any) argumentKind {
 	switch property["format"] {
 	case "email":
-		return Recipient
+		return kindRecipient
 	case "uri", "uri-reference", "iri":
-		return URL
+		return kindURL
 	case "hostname", "ipv4", "ipv6":
-		return Host
+		return kindHost
 	case "date", "date-time", "time", "duration":
-		return Time
+		return kindTime
 	case "uuid":
-		return ID
+		return kindID
 	}
-	return Name
+	return kindName
 }

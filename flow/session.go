@@ -23,9 +23,9 @@ type session struct {
 	seq       int       // of the next call
 	results   int
 	bytes     int
-	forgot    bool            // results of it were given up
-	kinds     map[string]Kind // of arguments that no schema has, see trace.kind
-	counted   int             // of its bytes, in the tracker's total; guarded by the tracker's lock
+	forgot    bool                    // results of it were given up
+	kinds     map[string]argumentKind // of arguments that no schema has, see trace.kind
+	counted   int                     // of its bytes, in the tracker's total; guarded by the tracker's lock
 
 	// The value that is looked up, in its forms, in reused memory.
 	value, passage folded.Text

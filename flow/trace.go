@@ -74,7 +74,7 @@ func (tr *trace) walk() {
 
 // kind returns what an argument of that name means to the tool. The schema shows it, or else the name, which most calls
 // of a session have in common.
-func (tr *trace) kind(name string) Kind {
+func (tr *trace) kind(name string) argumentKind {
 	if k, ok := tr.p.kinds[name]; ok {
 		return k
 	}
@@ -83,7 +83,7 @@ func (tr *trace) kind(name string) Kind {
 	}
 	k := named(name)
 	if tr.s.kinds == nil {
-		tr.s.kinds = make(map[string]Kind)
+		tr.s.kinds = make(map[string]argumentKind)
 	}
 	if len(tr.s.kinds) < maxNames && len(name) <= maxShown {
 		tr.s.kinds[strings.Clone(name)] = k
@@ -95,18 +95,18 @@ func (tr *trace) kind(name string) Kind {
 func (tr *trace) leaf(name, value string, isText bool) {
 	kind := tr.kind(name)
 	if tr.p.moves && (name == "from" || name == "to") && strings.ContainsAny(value, "/.") {
-		kind = Path
+		kind = kindPath
 	}
 	if isText {
 		kind = kindOf(kind, value)
 	}
-	if kind == Choice || value == "" || !tr.changes && kind != URL || len(tr.sources) >= maxSources {
+	if kind == kindChoice || value == "" || !tr.changes && kind != kindURL || len(tr.sources) >= maxSources {
 		return
 	}
 	if tr.leaves++; tr.leaves > maxLeaves {
 		tr.s.budget = -1
 	}
-	if kind == Time && !tr.record { // no rule asks about it
+	if kind == kindTime && !tr.record { // no rule asks about it
 		return
 	}
 	look := &tr.s.look
@@ -125,7 +125,7 @@ func (tr *trace) leaf(name, value string, isText bool) {
 // judge returns the rule that asks about a value of that origin, "" for none, and what there is to say to a person.
 // What could not be compared, since the budget was used up, or may have come from a result that is no longer kept,
 // counts as untrusted.
-func (tr *trace) judge(kind Kind, o *origin, norm []byte) (Rule, string) {
+func (tr *trace) judge(kind argumentKind, o *origin, norm []byte) (Rule, string) {
 	switch {
 	case o.from == fromUser, o.from == fromHost, o.from == fromResult && o.result.trusted:
 		return "", ""
@@ -134,9 +134,9 @@ func (tr *trace) judge(kind Kind, o *origin, norm []byte) (Rule, string) {
 			return UntrustedValue, ""
 		}
 		return "", ""
-	case tr.s.budget < 0 && tr.t.on(UntrustedValue) && kind != Time:
+	case tr.s.budget < 0 && tr.t.on(UntrustedValue) && kind != kindTime:
 		return UntrustedValue, "the results are too long to be compared with it"
-	case tr.s.forgot && tr.t.on(UntrustedValue) && (kind.leads() || tr.s.known && kind != Text && kind != Time && kind != Amount):
+	case tr.s.forgot && tr.t.on(UntrustedValue) && (kind.leads() || tr.s.known && kind != kindText && kind != kindTime && kind != kindAmount):
 		return UntrustedValue, "or from an earlier result that is no longer kept"
 	case tr.s.known && kind.leads() && len(norm) >= minValue && tr.t.on(UnknownAddress):
 		return UnknownAddress, ""
@@ -145,34 +145,34 @@ func (tr *trace) judge(kind Kind, o *origin, norm []byte) (Rule, string) {
 }
 
 // matters reports whether an argument that came from an untrusted result is consequential.
-func (tr *trace) matters(kind Kind, o *origin, norm []byte) bool {
+func (tr *trace) matters(kind argumentKind, o *origin, norm []byte) bool {
 	if !tr.changes { // a URL that a result has as it is carries nothing out
 		return o.how != ""
 	}
 	switch {
 	case kind.leads():
 		return true
-	case kind == Time || kind == Choice || !tr.s.known:
+	case kind == kindTime || kind == kindChoice || !tr.s.known:
 		return false
-	case kind == Command || kind == Address:
+	case kind == kindCommand || kind == kindAddress:
 		return true
-	case kind == Text:
+	case kind == kindText:
 		return !o.whole && o.how != "in part" && len(norm) >= minPassage
-	case kind == Name && tr.p.commits:
+	case kind == kindName && tr.p.commits:
 		return true
 	}
 	return !o.whole
 }
 
 // sensitive reports whether a value that is marked or recognized as sensitive leaves with the call.
-func (tr *trace) sensitive(kind Kind, o *origin, raw string) bool {
+func (tr *trace) sensitive(kind argumentKind, o *origin, raw string) bool {
 	if !tr.changes || !tr.t.on(SensitiveOut) || tr.call.Tool.Annotations.OpenWorld == annotation.No || o.from == fromUser || o.from == fromHost {
 		return false
 	}
 	if o.from == fromResult && o.result.sensitive {
 		return true
 	}
-	return kind == Text && tr.call.Tool.Annotations.OpenWorld == annotation.Yes && len(raw) >= minPassage && new(redact.Redactor).Text(raw) != raw
+	return kind == kindText && tr.call.Tool.Annotations.OpenWorld == annotation.Yes && len(raw) >= minPassage && new(redact.Redactor).Text(raw) != raw
 }
 
 // instructed looks for an untrusted result that names what the tool does.
@@ -197,7 +197,7 @@ func (tr *trace) instructed() {
 			}
 			if at := r.text.Names(tr.p.stems); at >= 0 {
 				o := origin{from: fromResult, result: r, at: at, len: minPart}
-				tr.add("the call", tr.call.Tool.Name(), Command, o, Instructed, "the result names this action, and you did not")
+				tr.add("the call", tr.call.Tool.Name(), kindCommand, o, Instructed, "the result names this action, and you did not")
 				tr.raised = true
 				return
 			}
@@ -205,7 +205,7 @@ func (tr *trace) instructed() {
 	}
 }
 
-func (tr *trace) add(place, value string, kind Kind, o origin, rule Rule, note string) {
+func (tr *trace) add(place, value string, kind argumentKind, o origin, rule Rule, note string) {
 	s := middleware.Source{
 		Argument: safetext.Word(place, maxShown), Kind: string(kind), Value: quote(value, maxShown),
 		From: o.from, Rule: string(rule), Note: note, How: o.how,

@@ -106,7 +106,7 @@ func (a *asker) offer(ctx context.Context, call middleware.Call, r *Request) {
 		r.Offers = append(r.Offers, Offer{Tool: true, Longest: Session})
 	}
 	if a.OfferMembers {
-		r.Free = approvals.Free(call.Arguments)
+		r.Free = approvals.FreeMembers(call.Arguments)
 		r.Suggestion = a.habits.Suggestion(&call)
 	}
 }
@@ -146,7 +146,7 @@ func (got answer) fill(kept *approvals.Standing, approved middleware.Call) (err 
 		if d.Offer != 0 || d.Arguments != nil || len(got.free) == 0 { // the folders that were shown are those of the call
 			return errNotOffered
 		}
-		kept.Pattern = approvals.Freed(approved.Arguments, d.Free)
+		kept.Pattern = approvals.WithFree(approved.Arguments, d.Free)
 	case o.Pattern != nil:
 		kept.Pattern = o.Pattern
 	case o.Tool:

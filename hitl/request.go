@@ -132,10 +132,10 @@ func (r Request) Lifetime(name string) (lifetime time.Duration, ok bool) {
 	return 0, name == ""
 }
 
-// Leave returns the request with the named members left free in its first offer, for a
+// WithFree returns the request with the named members left free in its first offer, for a
 // dialog that shows what is remembered then. It is false if one of them cannot be.
-func (r Request) Leave(names []string) (Request, bool) {
-	p := approvals.Freed(r.Arguments, names)
+func (r Request) WithFree(names []string) (Request, bool) {
+	p := approvals.WithFree(r.Arguments, names)
 	if p == nil || len(r.Free) == 0 || len(r.Offers) == 0 {
 		return r, false
 	}

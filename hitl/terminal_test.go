@@ -112,7 +112,7 @@ func TestTerminalRemembersWhatItOffers(t *testing.T) {
 			out := new(screen)
 			r := asks(t, `{"path":"a.txt"}`)
 			if r.Offers = tt.offers; tt.offers != nil {
-				r.Free = approvals.Free(r.Arguments)
+				r.Free = approvals.FreeMembers(r.Arguments)
 			}
 			got, err := terminal.New(strings.NewReader(tt.typed+"\nn\n"), out).Confirm(t.Context(), r)
 			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", tt.want) || err != nil {

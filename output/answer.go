@@ -155,7 +155,7 @@ func (a *answer) result() *mcp.CallToolResult {
 		if out.Meta == nil {
 			out.Meta = make(mcp.Meta)
 		}
-		out.Meta[MetaKey] = a.meta()
+		out.Meta[metaKey] = a.meta()
 	case len(a.parts) == 0 && len(a.res.Content) > 0 && a.res.StructuredContent == nil:
 		out.Content = append(out.Content, text("The answer holds nothing for you: all of it is for the user."))
 	}

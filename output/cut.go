@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// MetaKey is the member of a result's _meta for an answer that was cut.
-const MetaKey = "io.github.fairlead-go/output"
+// metaKey is the member of a result's _meta for an answer that was cut.
+const metaKey = "io.github.fairlead-go/output"
 
 // leastPart is what a part should at least have room for, else there are too many.
 const leastPart = 200

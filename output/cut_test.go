@@ -194,7 +194,7 @@ func TestCutAnswerIsMarked(t *testing.T) {
 	if !page.Meta.Truncated {
 		t.Error("meta.truncated is not set")
 	}
-	about, _ := res.Meta[output.MetaKey].(mcp.Meta)
+	about, _ := res.Meta["io.github.fairlead-go/output"].(mcp.Meta)
 	next, _ := about["next"].(map[string]any)
 	if about["truncated"] != true || about["shown"] != len(page.Data) || about["of"] != 300 || next["cursor"] != *page.Meta.Cursor {
 		t.Errorf("_meta says %v", about)

@@ -234,14 +234,14 @@ func TestMildest(t *testing.T) {
 		{"hints that are stricter", worst(dangerous, output), dangerous},
 		{"safe in itself", worst(safe), safe},
 	} {
-		if got := (preflight.Options{}).Mildest(tt.tool); got != tt.want {
+		if got := (preflight.Options{}).Mildest(&middleware.Tool{Annotations: tt.tool}); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
-		if got := (preflight.Options{WorstCase: true}).Mildest(tt.tool); got != tt.tool.Safety() {
+		if got := (preflight.Options{WorstCase: true}).Mildest(&middleware.Tool{Annotations: tt.tool}); got != tt.tool.Safety() {
 			t.Errorf("%s: in the worst case %v", tt.name, got)
 		}
 	}
-	if got := (preflight.Options{Texts: map[string]preflight.Probe{"javascript": probe.SQL}}).Mildest(worst(dangerous, script)); got != safe {
+	if got := (preflight.Options{Texts: map[string]preflight.Probe{"javascript": probe.SQL}}).Mildest(&middleware.Tool{Annotations: worst(dangerous, script)}); got != safe {
 		t.Errorf("a text with a probe of the host's: %v", got)
 	}
 }
@@ -309,7 +309,7 @@ func TestLanguageOfATool(t *testing.T) {
 	} {
 		tool := act(t, worst(dangerous, tt.c), false)
 		judged(t.Context(), preflight.New(tt.o), middleware.Call{Tool: tool, Arguments: json.RawMessage(tt.arguments)}).check(t, tt.name, tt.want)
-		if got := tt.o.MildestOf(tool); got != tt.mildest {
+		if got := tt.o.Mildest(tool); got != tt.mildest {
 			t.Errorf("%s: its mildest call is %v, want %v", tt.name, got, tt.mildest)
 		}
 	}

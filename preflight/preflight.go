@@ -100,20 +100,14 @@ func New(o Options) middleware.Middleware {
 // kind of "http"; "posix-shell" and "powershell" are kinds of "shell".
 func Languages() []string { return languages.Names() }
 
-// Mildest returns the class of the least strict call of a tool with these annotations, as its conditions are applied
-// with the options. It is for a list of what somebody may call who may only read: each call has the class of its own
+// Mildest returns the class of the least strict call of a tool, as its conditions are applied with the options. It is for a list of what somebody may call who may only read: each call has the class of its own
 // arguments.
-func (o Options) Mildest(a annotation.Annotations) annotation.Safety {
-	if o.WorstCase {
-		return a.Safety()
-	}
-	return conditions.Mildest(a, o.reads)
-}
-
-// MildestOf is [Options.Mildest] for a tool, whose texts may be judged by its own [Options].Language.
-func (o Options) MildestOf(tool *middleware.Tool) annotation.Safety {
-	if o.WorstCase || o.Language == nil {
-		return o.Mildest(tool.Annotations)
+func (o Options) Mildest(tool *middleware.Tool) annotation.Safety {
+	switch {
+	case o.WorstCase:
+		return tool.Safety()
+	case o.Language == nil:
+		return conditions.Mildest(tool.Annotations, o.reads)
 	}
 	return conditions.Mildest(tool.Annotations, func(language string) bool { return o.reads(o.languageOf(tool, language)) })
 }

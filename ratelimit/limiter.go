@@ -22,9 +22,9 @@ type limiter struct {
 	o       Options
 	servers map[string]Bucket      // of [Options.Servers], by server
 	others  Bucket                 // of the other servers; PerSecond 0 for no limit
-	local   *Memory                // keeps the quota without Options.Shared
+	local   *memory                // keeps the quota without Options.Shared
 	bound   *bounded.Bound         // of the calls of Options.Shared
-	own     atomic.Pointer[Memory] // this replica's part of the quota during an outage
+	own     atomic.Pointer[memory] // this replica's part of the quota during an outage
 }
 
 // askAgain is how often a waiter reports to a [Limiter] that it is still there.

@@ -16,9 +16,8 @@ const maxLines = 100_000
 // waiterLease is how long a waiter counts that has to ask again and does not.
 const waiterLease = 2 * time.Second
 
-// Memory is a [Limiter] limiter in this process. It holds 100,000 buckets that are not full, and refuses a waiter
-// that needs one more. Use [NewMemory].
-type Memory struct {
+// A memory is a Limiter in this process.
+type memory struct {
 	born  time.Time
 	since time.Time // when its buckets were empty; zero if they have always been full
 	most  int       // lines
@@ -29,20 +28,19 @@ type Memory struct {
 	next  time.Time // when to look for lines that are as good as new
 }
 
-var _ Limiter = (*Memory)(nil)
+// NewMemory returns a limiter in this process whose buckets are full. It holds 100,000 buckets that are not full, and
+// refuses a waiter that needs one more.
+func NewMemory() Limiter { return newMemory(time.Time{}) }
 
-// NewMemory returns a limiter whose buckets are full.
-func NewMemory() *Memory { return newMemory(time.Time{}) }
-
-func newMemory(since time.Time) *Memory {
-	return &Memory{born: time.Now(), lines: make(map[key]*line), since: since, most: maxLines}
+func newMemory(since time.Time) *memory {
+	return &memory{born: time.Now(), lines: make(map[key]*line), since: since, most: maxLines}
 }
 
 // now reads the monotonic clock alone, which takes half as long as time.Now.
-func (m *Memory) now() time.Time { return m.born.Add(time.Since(m.born)) }
+func (m *memory) now() time.Time { return m.born.Add(time.Since(m.born)) }
 
 // Take is that of [Limiter]. It never blocks, and its only error is that of a context that is done.
-func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
+func (m *memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
 	wait, stands, err := m.enter(ctx, w)
 	if wait > 0 && !stands {
 		wait = max(wait, min(max(w.Longest, 0), math.MaxInt64-1)+1) // more than it would wait
@@ -54,7 +52,7 @@ func (m *Memory) Take(ctx context.Context, w Waiter) (time.Duration, error) {
 const noRoom = time.Duration(math.MaxInt64)
 
 // enter is Take that also reports whether the waiter is in line.
-func (m *Memory) enter(ctx context.Context, w Waiter) (wait time.Duration, stands bool, err error) {
+func (m *memory) enter(ctx context.Context, w Waiter) (wait time.Duration, stands bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if over(ctx) {
@@ -69,7 +67,7 @@ func (m *Memory) enter(ctx context.Context, w Waiter) (wait time.Duration, stand
 }
 
 // allow takes a token of one bucket if it is there and nothing waits for it.
-func (m *Memory) allow(scope string, b Bucket) bool {
+func (m *memory) allow(scope string, b Bucket) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
@@ -79,7 +77,7 @@ func (m *Memory) allow(scope string, b Bucket) bool {
 }
 
 // allowAll takes one token of each bucket if they are there and nothing waits for them.
-func (m *Memory) allowAll(scope string, buckets []Bucket) bool {
+func (m *memory) allowAll(scope string, buckets []Bucket) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	wait, _ := m.take(scope, buckets, place{seen: m.now()}, 0, 0)
@@ -89,7 +87,7 @@ func (m *Memory) allowAll(scope string, buckets []Bucket) bool {
 // take takes one token of each bucket if it is the waiter's turn at all of them, and else returns how long that
 // takes, in line if it may. A waiter is in the tool's line first, and in the server's only once the tool's token
 // is there: a slow tool never holds up its server.
-func (m *Memory) take(scope string, buckets []Bucket, w place, longest time.Duration, most int) (wait time.Duration, stands bool) {
+func (m *memory) take(scope string, buckets []Bucket, w place, longest time.Duration, most int) (wait time.Duration, stands bool) {
 	m.sweep(w.seen)
 	var room [2]*line
 	lines := room[:0]
@@ -134,13 +132,13 @@ func (m *Memory) take(scope string, buckets []Bucket, w place, longest time.Dura
 }
 
 // Leave is that of [Limiter].
-func (m *Memory) Leave(_ context.Context, w Waiter) {
+func (m *memory) Leave(_ context.Context, w Waiter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.leave(w)
 }
 
-func (m *Memory) leave(w Waiter) {
+func (m *memory) leave(w Waiter) {
 	for _, b := range w.Buckets {
 		if l := m.lines[b.key(w.Scope)]; l != nil {
 			l.remove(w.ID)
@@ -150,7 +148,7 @@ func (m *Memory) leave(w Waiter) {
 
 // line returns the line of a bucket, nil if there is no room for it. A changed limit holds from the next call on that
 // is not in line already, as the one with the id may be.
-func (m *Memory) line(scope string, b *Bucket, id string, now time.Time) *line {
+func (m *memory) line(scope string, b *Bucket, id string, now time.Time) *line {
 	l := m.last
 	if l == nil || l.key.server != b.Server || l.key.scope != scope || l.key.tool != b.Tool {
 		l = m.lines[b.key(scope)]
@@ -176,7 +174,7 @@ func (m *Memory) line(scope string, b *Bucket, id string, now time.Time) *line {
 }
 
 // sweep drops the lines that are as good as new, once a second. The lock is held.
-func (m *Memory) sweep(now time.Time) {
+func (m *memory) sweep(now time.Time) {
 	if now.Before(m.next) {
 		return
 	}

@@ -80,7 +80,7 @@ func newLimiter(opts Options) *limiter {
 	opts.MaxWait, opts.MaxWaiters = cmp.Or(opts.MaxWait, time.Minute), cmp.Or(opts.MaxWaiters, 1000)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	bound := &bounded.Bound{Limit: sharedLimit, Name: "ratelimit: Options.Shared", Logger: opts.Logger, Late: new(atomic.Uint64)}
-	return &limiter{o: opts, servers: servers, others: Limit{opts.PerMinute, opts.Burst}.bucket("", ""), local: NewMemory(), bound: bound}
+	return &limiter{o: opts, servers: servers, others: Limit{opts.PerMinute, opts.Burst}.bucket("", ""), local: newMemory(time.Time{}), bound: bound}
 }
 
 func (l *limiter) middleware(next middleware.ToolCaller) middleware.ToolCaller {

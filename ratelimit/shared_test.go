@@ -198,7 +198,7 @@ func TestNewRefusesOptionsThatConflictWithShared(t *testing.T) {
 // for a short time, until the others have reached it too, and then it is empty.
 type engine struct {
 	mu     sync.Mutex
-	memory *ratelimit.Memory
+	memory ratelimit.Limiter
 	shut   time.Time
 	away   func(replica int, now time.Time) bool
 	was    map[int]bool // away, when last asked for

@@ -1,6 +1,6 @@
 package redact
 
-// The checks by which a match of a shape is told from what only looks like it.
+// The checks tell a match of a shape from what only looks like it.
 
 import (
 	"math"

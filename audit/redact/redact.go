@@ -29,7 +29,7 @@ const Mark = "[redacted]"
 
 // Limits on what is looked at. Anything beyond is taken out whole.
 const (
-	MaxBytes  = 64 << 10 // of one text or value, unless [Redactor.Max] is set
+	maxBytes  = 64 << 10 // of one text or value, unless [Redactor.Max] is set
 	maxDepth  = 256      // levels of nesting
 	maxNested = 4        // texts of JSON within texts of JSON
 	maxTries  = 8        // until there is nothing left to take out
@@ -38,7 +38,7 @@ const (
 
 // A Redactor takes secrets out of related values, such as one call. The zero value is ready, for one goroutine.
 type Redactor struct {
-	// Max is how many bytes of one text or value are looked at; 1 MiB takes seconds. Zero means [MaxBytes].
+	// Max is how many bytes of one text or value are looked at; 1 MiB takes seconds. Zero means 64 KiB.
 	Max int
 
 	seen    map[string]bool
@@ -67,7 +67,7 @@ func (r *Redactor) json(raw []byte, at *schema.Shape) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
 	}
-	if len(raw) > cmp.Or(r.Max, MaxBytes) {
+	if len(raw) > cmp.Or(r.Max, maxBytes) {
 		r.unknown = true
 	}
 	if r.unknown {
@@ -91,7 +91,7 @@ func (r *Redactor) json(raw []byte, at *schema.Shape) json.RawMessage {
 
 // Text returns a text without its secrets.
 func (r *Redactor) Text(s string) string {
-	if len(s) > cmp.Or(r.Max, MaxBytes) || r.unknown && s != "" {
+	if len(s) > cmp.Or(r.Max, maxBytes) || r.unknown && s != "" {
 		return fmt.Sprintf("[%d bytes left out]", len(s))
 	}
 	return r.text(s, nil, level{})
@@ -144,7 +144,7 @@ func (r *Redactor) walk(v any, at *schema.Shape, l level) any {
 	return v
 }
 
-// text returns a text without its secrets. JSON in which nothing is hidden stays as it was written.
+// text returns a text without its secrets. JSON stays as it was written if nothing is hidden in it.
 func (r *Redactor) text(s string, at *schema.Shape, l level) string {
 	if len(s) < minEcho {
 		return s

@@ -65,19 +65,19 @@ func TestDeepSchemaTakesNoListAway(t *testing.T) {
 }
 
 // A result that is not a list of tools is never changed: it is not read.
-func TestShallow(t *testing.T) {
+func TestLimitDepth(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"a result of a call": `{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":` + nested(2000) + `}}`,
 		"a flat list":        `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","x":"` + strings.Repeat(`[\"`, 2000) + `"}]}}`,
 		"half a message":     `{"jsonrpc":"2.0","id":1,"result":{"tools":[` + strings.Repeat("[", 2000),
 	} {
-		if got := string(mount.Shallow([]byte(text))); got != text {
+		if got := string(mount.LimitDepth([]byte(text))); got != text {
 			t.Errorf("%s became %.200s", name, got)
 		}
 	}
 	const want = `{"result":{"tools":[1,`
-	got := string(mount.Shallow([]byte(want + nested(2000) + `,{"a]\\":"}"}]}}`)))
+	got := string(mount.LimitDepth([]byte(want + nested(2000) + `,{"a]\\":"}"}]}}`)))
 	if !strings.HasPrefix(got, want) || !strings.HasSuffix(got, `]],{"a]\\":"}"}]}}`) || !strings.Contains(got, "[null]") || len(got) > 2000 {
 		t.Errorf("got %s", got)
 	}

@@ -80,7 +80,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 	}
 	var log bytes.Buffer
 	sink := audit.SinkFunc(func(_ context.Context, r audit.Record) error { return json.NewEncoder(&log).Encode(r) })
-	kept := &spy{Memory: cache.NewMemory()}
+	kept := &spy{Remote: cache.NewMemory()}
 	store := cache.NewStore(cache.StoreOptions{})
 	for _, o := range []cache.Options{{Store: store}, {Store: store, Remote: kept}} {
 		caller := chain.Standard{Audit: audit.New(sink, audit.Options{}), Cache: cache.New(o)}.Then(tools)
@@ -101,14 +101,14 @@ func TestSecretsAreNotKept(t *testing.T) {
 }
 
 type spy struct {
-	*cache.Memory
+	cache.Remote
 
 	asked atomic.Int64
 }
 
 func (s *spy) Look(ctx context.Context, q cache.Read) (cache.Lookup, error) {
 	s.asked.Add(1)
-	return s.Memory.Look(ctx, q)
+	return s.Remote.Look(ctx, q)
 }
 
 // Reader and writer on two sessions: the read after the write is new.

@@ -62,11 +62,11 @@ func RawList(ctx context.Context, result json.RawMessage) json.RawMessage {
 	return result
 }
 
-// Shallow returns an answer to tools/list with null for what is nested deeper than 900 levels, so that the
+// LimitDepth returns an answer to tools/list with null for what is nested deeper than 900 levels, so that the
 // catalog leaves out such a tool alone. Other messages stay. It is for a server without a [Transport].
-func Shallow(message []byte) []byte { return answers.Shallow(message) }
+func LimitDepth(message []byte) []byte { return answers.Shallow(message) }
 
-// Unambiguous returns an error for a JSON object in which an object, at any depth, has two members of one name,
+// Unambiguous returns an error for a JSON object that has, at any depth, an object with two members of one name,
 // in any case. It is for the params of a request that is forwarded.
 func Unambiguous(object json.RawMessage) error {
 	return canonical.Check(object)

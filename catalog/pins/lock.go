@@ -17,7 +17,7 @@ import (
 )
 
 // A Lock holds the definitions that were accepted. It is safe for concurrent use. The zero value accepts none;
-// a nil Lock accepts all. As text it is sorted JSON, in which a review can see each change:
+// a nil Lock accepts all. As text it is sorted JSON, so that a review can see each change:
 //
 //	{
 //	  "version": 1,

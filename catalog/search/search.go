@@ -25,7 +25,7 @@ type Query struct {
 	Category string
 	// Tags are all among the tool's, in any case; nil means any.
 	Tags []string
-	// Safety are the classes, one of which is the tool's; nil means any.
+	// Safety has the class of the tool; nil means any.
 	Safety []annotation.Safety
 
 	// The hints find what is known: No finds the tools that are known not to be so, and never those without

@@ -51,9 +51,8 @@ const (
 	unattended  = 10 * time.Second
 )
 
-// MemoryBoard is a [Board] in memory, gone when the process ends. The zero value is not ready; use [NewBoard]. A question
-// is known for an hour after its time, for answers that come late.
-type MemoryBoard struct {
+// A memoryBoard is a Board in memory.
+type memoryBoard struct {
 	mu      sync.Mutex
 	notices map[string]*posted
 	posted  int // ever
@@ -70,10 +69,9 @@ type posted struct {
 	left    time.Time // when the last one stopped waiting
 }
 
-var _ Board = (*MemoryBoard)(nil)
-
-// NewBoard returns an empty board.
-func NewBoard() *MemoryBoard { return &MemoryBoard{notices: make(map[string]*posted)} }
+// NewBoard returns an empty board in memory, gone when the process ends. A question is known for an hour after its
+// time, for answers that come late.
+func NewBoard() Board { return &memoryBoard{notices: make(map[string]*posted)} }
 
 func (p *posted) open(now time.Time) bool {
 	return !p.ended && now.Before(p.Until) && (p.waiting > 0 || now.Sub(p.left) < unattended)
@@ -86,7 +84,7 @@ func (p *posted) end() {
 }
 
 // Post implements [Board].
-func (b *MemoryBoard) Post(_ context.Context, n Notice) error {
+func (b *memoryBoard) Post(_ context.Context, n Notice) error {
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,7 +107,7 @@ func (b *MemoryBoard) Post(_ context.Context, n Notice) error {
 }
 
 // Wait implements [Board].
-func (b *MemoryBoard) Wait(ctx context.Context, id string) ([]byte, error) {
+func (b *memoryBoard) Wait(ctx context.Context, id string) ([]byte, error) {
 	b.mu.Lock()
 	p := b.notices[id]
 	if p == nil {
@@ -141,7 +139,7 @@ func (b *MemoryBoard) Wait(ctx context.Context, id string) ([]byte, error) {
 }
 
 // Answer implements [Board].
-func (b *MemoryBoard) Answer(_ context.Context, id string, answer []byte) error {
+func (b *memoryBoard) Answer(_ context.Context, id string, answer []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p := b.notices[id]
@@ -159,7 +157,7 @@ func (b *MemoryBoard) Answer(_ context.Context, id string, answer []byte) error 
 }
 
 // Open implements [Board].
-func (b *MemoryBoard) Open(context.Context) ([]Notice, error) {
+func (b *memoryBoard) Open(context.Context) ([]Notice, error) {
 	now := time.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -175,7 +173,7 @@ func (b *MemoryBoard) Open(context.Context) ([]Notice, error) {
 }
 
 // Remove implements [Board].
-func (b *MemoryBoard) Remove(_ context.Context, id string) error {
+func (b *memoryBoard) Remove(_ context.Context, id string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p := b.notices[id]; p != nil && !p.ended {

@@ -29,12 +29,12 @@ func TestBoardKeepsNoQuestionThatIsOver(t *testing.T) {
 		if err := b.Remove(t.Context(), "taken down"); err != nil {
 			t.Fatal(err)
 		}
-		if got := b.Held(); got != 1000 {
+		if got := approvals.HeldBy(b); got != 1000 {
 			t.Errorf("got %d bytes, want those of the open question", got)
 		}
 		time.Sleep(2 * time.Minute)
 		post("new")
-		if got := b.Held(); got != 1000 {
+		if got := approvals.HeldBy(b); got != 1000 {
 			t.Errorf("got %d bytes, want those of the new question", got)
 		}
 		if answer, err := b.Wait(t.Context(), "answered"); err != nil || string(answer) != "yes" {

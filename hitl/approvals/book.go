@@ -269,9 +269,8 @@ func (b *book) expire(scopes map[string]map[string]Standing) {
 	}
 }
 
-// Memory is a [Store] in memory, gone when the process ends. The zero value is not ready; use [NewMemory]. It is safe for
-// concurrent use.
-type Memory struct{ book }
+// A memory is a Store in memory.
+type memory struct{ book }
 
-// NewMemory returns an empty store.
-func NewMemory() *Memory { return &Memory{newBook(func(entry) error { return nil })} }
+// NewMemory returns an empty store in memory, gone when the process ends.
+func NewMemory() Store { return &memory{newBook(func(entry) error { return nil })} }

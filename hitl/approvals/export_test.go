@@ -61,8 +61,9 @@ var Steps = steps
 // MaxEnded is how many approvals that are over a store knows.
 const MaxEnded = maxEnded
 
-// Held is how many bytes of questions a board in memory keeps.
-func (b *MemoryBoard) Held() (n int) {
+// HeldBy is how many bytes of questions a board in memory keeps.
+func HeldBy(board Board) (n int) {
+	b, _ := board.(*memoryBoard)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range b.notices {

@@ -66,10 +66,10 @@ func (p Pattern) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Free returns the members of arguments that a person may leave free, each with what it may
+// FreeMembers returns the members of arguments that a person may leave free, each with what it may
 // be then: a text that may be a path stays in its folder, and a longer text, or what is no
 // text, may be anything. One that cannot be kept in its folder is left out.
-func Free(arguments json.RawMessage) Pattern {
+func FreeMembers(arguments json.RawMessage) Pattern {
 	var free Pattern
 	for _, m := range exactly(arguments) {
 		if m.loose.Name != "" {
@@ -79,9 +79,9 @@ func Free(arguments json.RawMessage) Pattern {
 	return free
 }
 
-// Freed returns the pattern of exactly these arguments with the named members left free,
+// WithFree returns the pattern of exactly these arguments with the named members left free,
 // and nil if one of them cannot be.
-func Freed(arguments json.RawMessage, names []string) Pattern {
+func WithFree(arguments json.RawMessage, names []string) Pattern {
 	var p Pattern
 	left := len(names)
 	for _, m := range exactly(arguments) {
@@ -110,7 +110,7 @@ func Rule(arguments json.RawMessage, earlier []json.RawMessage) Pattern {
 			differ = append(differ, m.Name)
 		}
 	}
-	p := Freed(arguments, differ)
+	p := WithFree(arguments, differ)
 	if len(earlier) == 0 || slices.ContainsFunc(earlier, func(its json.RawMessage) bool { return !p.Covers(its) }) {
 		return nil
 	}

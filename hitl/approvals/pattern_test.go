@@ -112,7 +112,7 @@ func TestFreeMembersAreAnchored(t *testing.T) {
 			if tt.free == "" {
 				names = nil
 			}
-			p := approvals.Freed(json.RawMessage(tt.arguments), names)
+			p := approvals.WithFree(json.RawMessage(tt.arguments), names)
 			if got := p.String(); got != tt.sentence {
 				t.Errorf("shown as %q, want %q", got, tt.sentence)
 			}
@@ -128,7 +128,7 @@ func TestFreeMembersAreAnchored(t *testing.T) {
 			}
 		})
 	}
-	if got := approvals.Free(json.RawMessage(`{"path":"drafts/a","dir":"../b","n":2}`)).String(); got != "any n, path under drafts/, any name" {
+	if got := approvals.FreeMembers(json.RawMessage(`{"path":"drafts/a","dir":"../b","n":2}`)).String(); got != "any n, path under drafts/, any name" {
 		t.Errorf("got %q", got)
 	}
 }

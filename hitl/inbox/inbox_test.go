@@ -44,7 +44,7 @@ func TestPersonDecides(t *testing.T) {
 			served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
 				b := enters(t, n, in, "bob")
 				r := asks(t, "one", `{"path":"a.txt"}`)
-				r.Offers, r.Free = offers, approvals.Free(r.Arguments)
+				r.Offers, r.Free = offers, approvals.FreeMembers(r.Arguments)
 				a := ask(t.Context(), in, r)
 				b.decides("one", tt.decision, tt.more...).want(t, http.StatusOK, "files/delete", tt.history, "Nothing waits", "by <bdi>bob</bdi>")
 				got := a.want(t, tt.want.Verdict)

@@ -2,7 +2,6 @@ package safetext
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf16"
 )
@@ -21,17 +20,4 @@ func JSON(text string) string {
 		}
 	}
 	return b.String()
-}
-
-// JSONWriter writes JSON texts to w as [JSON] has them, each by one Write, as a json.Encoder makes them.
-func JSONWriter(w io.Writer) io.Writer { return jsonWriter{w} }
-
-// A jsonWriter reports the length of what it was given, as a Writer has to, not of what it wrote.
-type jsonWriter struct{ to io.Writer }
-
-func (w jsonWriter) Write(text []byte) (int, error) {
-	if _, err := io.WriteString(w.to, JSON(string(text))); err != nil {
-		return 0, err
-	}
-	return len(text), nil
 }

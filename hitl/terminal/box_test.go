@@ -177,7 +177,7 @@ func TestTerminalNamesTheKeysThatThereAre(t *testing.T) {
 	} {
 		out, r := new(screen), asks(t, `{"path":"a.txt"}`)
 		if r.Offers = tt.offers; tt.free {
-			r.Free = approvals.Free(r.Arguments)
+			r.Free = approvals.FreeMembers(r.Arguments)
 		}
 		_, err := terminal.New(strings.NewReader("?\nn\n"), out).Confirm(t.Context(), r)
 		if text := out.String(); err != nil || !strings.Contains(text, tt.want) || strings.Contains(text, tt.absent) {

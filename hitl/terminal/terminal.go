@@ -79,7 +79,7 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 				return approved, nil
 			}
 		case frees:
-			left, ok := request.Leave(strings.Fields(names))
+			left, ok := request.WithFree(strings.Fields(names))
 			if !ok {
 				fmt.Fprintln(t.out, "  These cannot be left free; nothing was changed.")
 				continue

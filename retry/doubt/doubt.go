@@ -34,9 +34,9 @@ type Options struct {
 	// Reads name the tool that shows whether a call has happened, "server/tool" for each
 	// "server/tool". A result of it that came from the server after the call settles the
 	// doubt, and with an Entity only if the read has the same one or none. A tool without
-	// an entry may name a tool of its own server in its _meta, under [ReadKey].
+	// an entry may name a tool of its own server in its _meta, under "io.github.fairlead-go/settledBy".
 	Reads map[string]string
-	// Trusted reports whether [ReadKey] counts in the definitions of a server; nil means that it does not.
+	// Trusted reports whether that member counts in the definitions of a server; nil means that it does not.
 	Trusted func(server string) bool
 	// Reconcile finds out whether a call has happened, when another with the same effect is to be made. An
 	// error, a panic and no answer in 10 seconds mean that it is unknown. Nil means that it always is.
@@ -45,9 +45,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// ReadKey is the member of a tool's _meta that names the tool of the same server which
+// readKey is the member of a tool's _meta that names the tool of the same server which
 // shows whether a call has happened.
-const ReadKey = "io.github.fairlead-go/settledBy"
+const readKey = "io.github.fairlead-go/settledBy"
 
 // An Outcome is what [Options].Reconcile found out. The zero value is Unknown.
 type Outcome uint8
@@ -216,7 +216,7 @@ func (d *doubter) readOf(tool *middleware.Tool) string {
 	if read := d.Reads[tool.String()]; read != "" || tool.Definition == nil || !d.Trusted(tool.Server) {
 		return read
 	}
-	if read, ok := tool.Definition.Meta[ReadKey].(string); ok && read != "" {
+	if read, ok := tool.Definition.Meta[readKey].(string); ok && read != "" {
 		return tool.Server + "/" + read
 	}
 	return ""

@@ -96,7 +96,7 @@ var classes = map[string]annotation.Annotations{
 }
 
 func tool(name string) *middleware.Tool {
-	t, err := middleware.NewTool("shop", &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}, Meta: mcp.Meta{doubt.ReadKey: "list_orders"}}, classes[name])
+	t, err := middleware.NewTool("shop", &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}, Meta: mcp.Meta{"io.github.fairlead-go/settledBy": "list_orders"}}, classes[name])
 	if err != nil {
 		panic(err)
 	}

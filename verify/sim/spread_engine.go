@@ -18,8 +18,8 @@ import (
 type engine struct {
 	approvals.Store
 
-	memory  *cache.Memory
-	limiter *ratelimit.Memory
+	memory  cache.Remote
+	limiter ratelimit.Limiter
 	lossy   bool
 	away    outage
 	silence time.Duration // before it gives no answer

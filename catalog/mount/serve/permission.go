@@ -79,7 +79,7 @@ func (s *Server) scopes(extra *mcp.RequestExtra) []scope.Set {
 // covers reports whether the scopes cover a tool by its name.
 func (s *Server) covers(sets []scope.Set, name string) bool { return s.coversTool(sets, s.tool(name)) }
 
-// coversTool reports whether the scopes cover a tool; nil is one of which nothing is known.
+// coversTool reports whether the scopes cover a tool; nil is an unknown one.
 func (s *Server) coversTool(sets []scope.Set, tool *middleware.Tool) bool {
 	permission := ""
 	if tool == nil {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/hitl/safetext"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/report"
 	"github.com/spf13/cobra"
 )
 
@@ -125,7 +125,7 @@ func verdictJSON(out io.Writer, r audit.Report) error {
 
 // encode writes indented JSON that cannot change how a terminal shows it.
 func encode(out io.Writer, v any) error {
-	e := json.NewEncoder(safetext.JSONWriter(out))
+	e := json.NewEncoder(report.JSONWriter(out))
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/report"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -123,7 +124,7 @@ func inferLines(in io.Reader, out, errs io.Writer, write func(io.Writer, []liste
 
 // answer writes what was inferred of each tool, as JSON Lines.
 func answer(out io.Writer, tools []listedTool) error {
-	write := json.NewEncoder(safetext.JSONWriter(out))
+	write := json.NewEncoder(report.JSONWriter(out))
 	write.SetEscapeHTML(false)
 	for i, a := range inferByServer(tools) {
 		line := inferredTool{

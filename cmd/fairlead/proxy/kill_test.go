@@ -268,7 +268,7 @@ func recorded(t *testing.T, name string) (unknown, ended int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := len(file.Interrupted())
+	open := len(file.InDoubt())
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func recorded(t *testing.T, name string) (unknown, ended int) {
 		}
 	}
 	if intents != 1 || ends != 1 || open > 1 {
-		t.Errorf("the record has %d intents and %d ends (%d were open):\n%s", intents, ends, open, text)
+		t.Errorf("the record has %d intents and %d ends (%d in doubt):\n%s", intents, ends, open, text)
 	}
 	return unknown, ended
 }

@@ -108,7 +108,7 @@ func parseOne(text []byte) (*message, error) {
 	m, scanned := scanMessage(text)
 	if !scanned {
 		m = new(message)
-		if err := json.Unmarshal(text, m); err != nil && json.Unmarshal(mount.Shallow(text), m) != nil {
+		if err := json.Unmarshal(text, m); err != nil && json.Unmarshal(mount.LimitDepth(text), m) != nil {
 			return nil, fmt.Errorf("%w: %w", errNoMessage, err)
 		}
 	}

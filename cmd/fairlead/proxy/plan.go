@@ -114,7 +114,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	if p.trail != nil {
 		std.Audit = p.trail
 	}
-	made := &plan{proxy: p, policy: now, standard: std, mildest: judge.MildestOf}
+	made := &plan{proxy: p, policy: now, standard: std, mildest: judge.Mildest}
 	made.will = std.Describe().Plan
 	if p.o.Observe {
 		made.standard.Observe = made.would

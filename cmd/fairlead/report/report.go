@@ -18,7 +18,6 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/catalog/pins"
-	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -134,7 +133,7 @@ func (r *Report) Count(least Level) int {
 
 // JSON writes the report for programs, and as a baseline.
 func (r *Report) JSON(w io.Writer) error {
-	e := json.NewEncoder(safetext.JSONWriter(w))
+	e := json.NewEncoder(JSONWriter(w))
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	out := *r
