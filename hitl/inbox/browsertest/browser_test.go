@@ -206,6 +206,31 @@ func (d *desk) screenshot(tab context.Context, name string) {
 	}
 }
 
+// The card of a call that waits, as a person sees it first. With -update it is the picture in the README.
+func TestApprovalPicture(t *testing.T) {
+	d := newDesk(t, 5*time.Minute)
+	size := emulation.SetDeviceMetricsOverrideParams{Width: 760, Height: 700, DeviceScaleFactor: 1}
+	if _, err := chromedp.Call(d.browser, emulation.SetDeviceMetricsOverride, size); err != nil {
+		t.Fatal(err)
+	}
+	d.enter()
+	over := d.calls(`{"path":"drafts/2026/plan.md"}`)
+	d.do(d.browser, reads("1 waiting"), visible("article .yes"), reads("files/delete_file"), reads("drafts/2026/plan.md"))
+	card, err := chromedp.Run(d.browser, chromedp.Screenshot(chromedp.CSS("article")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("../../../docs/explanation/approval.png", card, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.do(d.browser, click("article .yes"), reads("files/delete_file: approved."))
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestApproveDenyEdit(t *testing.T) {
 	d := newDesk(t, 5*time.Minute)
 	d.enter()
