@@ -95,6 +95,32 @@ func TestIndexHasEveryPage(t *testing.T) {
 	}
 }
 
+// No two pages begin with the same words, since a reader who opens several of them would read past their first sentence.
+func TestPagesBeginInTheirOwnWords(t *testing.T) {
+	t.Parallel()
+	const words = 3
+	first := make(map[string]string)
+	for _, file := range append(pages(t), "README.md", "CHANGELOG.md", "SECURITY.md") {
+		if strings.HasPrefix(file, "docs/design/") {
+			continue // a note begins with its context
+		}
+		_, text, _ := strings.Cut(fenced.ReplaceAllString(read(t, root, file), ""), "\n\n") // behind the title
+		opening := strings.Fields(text)
+		if len(opening) < words {
+			t.Errorf("%s has no opening", file)
+			continue
+		}
+		begin := strings.ToLower(strings.Join(opening[:words], " "))
+		if other := first[begin]; other != "" {
+			t.Errorf("%s and %s begin with the same words, %q", other, file, begin)
+		}
+		first[begin] = file
+	}
+	if len(first) < 40 {
+		t.Errorf("%d pages were read, want at least 40", len(first))
+	}
+}
+
 // pages returns the pages of docs/ for users, without the design notes, which have an index of their own.
 func pages(t *testing.T) []string {
 	t.Helper()
