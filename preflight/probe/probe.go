@@ -67,8 +67,10 @@ func HTTP(text string) preflight.Verdict { return preflight.Verdict(probes.HTTP(
 // and cargo tree their caches and lock files; sqlite3 makes an empty database if there is none. gh browse and brew home
 // open a page for the person. Others do not end, such as tail -f.
 //
-// Shell cannot see aliases, a PATH with another ls in front, a program's own configuration, or what a file of a secret is
-// called if its name does not say so. Do not use it for the shells of Windows, whose quotes end elsewhere.
+// Shell cannot see aliases, a PATH with another ls in front, a program's own configuration, or a secret in a file whose
+// name does not show it. A project brings configuration too: flake8, prettier --check, terraform plan, ruff check and nix
+// search are reads here, and may run code, or read files, that the project's files name. Do not let them through in a
+// project that is not trusted. Do not use it for the shells of Windows, whose quotes end elsewhere.
 func Shell(text string) preflight.Verdict { return preflight.Verdict(shell.Shell(text)) }
 
 // AnyShell reads a command line for a shell that is not known. It is stricter than [Shell]: only plain commands, joined
