@@ -30,7 +30,7 @@ type known struct {
 // claudeEvents are those of Claude Code, whose names and shapes Codex and VS Code share.
 func claudeEvents() map[string]known {
 	return map[string]known{
-		"PreToolUse": {kind: before}, "PermissionRequest": {kind: other}, "PostToolUse": {kind: after}, "PostToolUseFailure": {kind: failed},
+		"PreToolUse": {kind: before}, "PermissionRequest": {kind: permission}, "PostToolUse": {kind: after}, "PostToolUseFailure": {kind: failed},
 		"UserPromptSubmit": {kind: words}, "Stop": {kind: ended}, "SessionEnd": {kind: ended},
 		"SessionStart": {}, "SubagentStart": {}, "SubagentStop": {}, "Notification": {}, "PreCompact": {}, "PostCompact": {}, "Interrupt": {},
 	}
@@ -110,6 +110,9 @@ func (c *client) answer(e *event, d Decision) []byte {
 }
 
 func claudeReply(e *event, d Decision) any {
+	if e.kind == permission {
+		return map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": e.name, "decision": map[string]any{"behavior": "allow"}}}
+	}
 	return map[string]any{"hookSpecificOutput": map[string]any{
 		"hookEventName": e.name, "permissionDecision": d.Verdict.String(), "permissionDecisionReason": d.Reason,
 	}}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,12 +13,13 @@ import (
 type kind int
 
 const (
-	other  kind = iota // nothing that the guard takes part in
-	before             // a tool is about to be used
-	after              // a tool was used
-	failed             // a tool was used and failed
-	words              // the user has written something
-	ended              // the agent has answered, or the session is over
+	other      kind = iota // nothing that the guard takes part in
+	before                 // a tool is about to be used
+	permission             // the agent is about to ask its user about the use of a tool
+	after                  // a tool was used
+	failed                 // a tool was used and failed
+	words                  // the user has written something
+	ended                  // the agent has answered, or the session is over
 )
 
 // An event is what an agent reports, in one form for all agents.
@@ -101,7 +103,7 @@ func (c *client) read(text []byte) (*event, error) {
 	if known.tool != "" {
 		e.tool = known.tool
 	}
-	if e.kind != before && e.kind != after && e.kind != failed {
+	if !slices.Contains([]kind{before, permission, after, failed}, e.kind) {
 		return e, nil
 	}
 	if err := e.readCall(&w); err != nil {

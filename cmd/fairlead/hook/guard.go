@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -158,6 +159,10 @@ func (g *Guard) Handle(ctx context.Context, client string, text []byte) ([]byte,
 			return nil, err
 		}
 		return c.answer(e, d), nil
+	case permission:
+		if g.permits(e) {
+			return c.answer(e, Decision{Verdict: Allow}), nil
+		}
 	case after, failed:
 		g.after(e) //nolint:contextcheck // it takes in what has happened
 	case words:
@@ -182,6 +187,7 @@ func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 		}
 	}
 	p := &pending{event: e, key: e.key(), reached: make(chan stage, 3), result: make(chan *mcp.CallToolResult, 1), done: make(chan struct{})}
+	g.host.Known(e.folder)
 	call := middleware.Call{ID: cmp.Or(e.call, rand.Text()), Scope: e.scope(), Arguments: arguments}
 	inChain, stop := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), pendingKey{}, p))
 	p.stop = stop
@@ -200,7 +206,11 @@ func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 	defer late.Stop()
 	select {
 	case s := <-p.reached:
-		return e.decide(s), nil
+		d := e.decide(s)
+		if p.allowed.Store(s.decision.Verdict == Allow); d.Verdict == Deny { // nobody will report a result
+			g.drop(func(other *pending) bool { return other == p })
+		}
+		return d, nil
 	case <-ctx.Done():
 		g.drop(func(other *pending) bool { return other == p })
 		return Decision{}, errors.New("the agent does not wait for the decision any more")
@@ -208,6 +218,16 @@ func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 		g.drop(func(other *pending) bool { return other == p })
 		return Decision{}, fmt.Errorf("nobody has decided within %v", g.o.Patience)
 	}
+}
+
+// permits reports whether the dialog about a call that the agent is going to show is needless, since the chain has let
+// that call through. In any other case the person is asked.
+func (g *Guard) permits(e *event) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return e.mode != "plan" && slices.ContainsFunc(g.open, func(p *pending) bool {
+		return p.event.scope() == e.scope() && p.event.what() == e.what() && p.allowed.Load()
+	})
 }
 
 // decide returns the answer to the agent for the stage that a call has reached.

@@ -17,6 +17,7 @@ type pending struct {
 	done    chan struct{}            // closed when the chain is through
 	stop    context.CancelFunc       // ends the chain
 	waits   atomic.Bool              // for the result
+	allowed atomic.Bool              // by the chain, without the agent's dialog
 }
 
 // wait returns the result that the agent reports, nil if the call was not made.

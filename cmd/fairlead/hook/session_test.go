@@ -96,6 +96,35 @@ func TestRecordHasWhatTheAgentDid(t *testing.T) {
 	}
 }
 
+// Codex has no word for "allow" before a tool, but one when it is about to ask.
+func TestDialogThatIsNeedless(t *testing.T) {
+	t.Parallel()
+	g := guard(t, hook.Options{})
+	for command, want := range map[string]string{"ls": `{"hookSpecificOutput":{"decision":{"behavior":"allow"},"hookEventName":"PermissionRequest"}}` + "\n", "rm a": ""} {
+		e := event("Bash", fmt.Sprintf(`{"command":%q}`, command), withID(command))
+		asks := strings.Replace(strings.Replace(e, "PreToolUse", "PermissionRequest", 1), "tool_use_id", "other_id", 1)
+		for _, first := range []bool{true, false} {
+			out, err := g.Handle(t.Context(), "codex", []byte(asks))
+			if err != nil || first && len(out) > 0 || !first && string(out) != want {
+				t.Errorf("%s: got %q, %v", asks, out, err)
+			}
+			decided(t, g, "codex", e)
+		}
+	}
+}
+
+func TestDenialIsRecordedAtOnce(t *testing.T) {
+	t.Parallel()
+	var tr trail
+	g := guard(t, hook.Options{Audit: &tr})
+	if got, why := decided(t, g, "codex", event("Bash", `{"command":"rm a"}`, withID("1"))); got != "deny" || !strings.Contains(why, "--approve web") {
+		t.Errorf("got %s %q", got, why)
+	}
+	if diff := cmp.Diff([]string{"1 dangerous denied"}, tr.ends()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestTheSameCallTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	var tr trail

@@ -22,6 +22,7 @@ type Host struct {
 	execute middleware.ToolCaller
 
 	mu    sync.Mutex
+	known map[string]bool
 	tools map[string][]Hosted // by server
 	set   *set                // nil until the first call, and of an earlier policy at times
 }
@@ -35,7 +36,7 @@ type Hosted struct {
 
 // Host returns a host whose calls are executed by a caller, which stands behind the guard.
 func (p *Proxy) Host(execute middleware.ToolCaller) *Host {
-	return &Host{proxy: p, execute: execute, tools: make(map[string][]Hosted)}
+	return &Host{proxy: p, execute: execute, known: make(map[string]bool), tools: make(map[string][]Hosted)}
 }
 
 // Call takes a call of a tool through the chain. The tool is added if it is new. Scope is the session that the call
@@ -65,6 +66,20 @@ func Told(ctx context.Context, err error) string {
 
 // User takes in a message that the user wrote in a session, see [flow.Tracker.User].
 func (h *Host) User(scope, words string) { h.proxy.tracker.User(scope, words) }
+
+// Known takes in words of the host, such as the name of a folder, once each: no text of users or tools.
+func (h *Host) Known(words string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if words == "" || h.known[words] || len(h.known) >= maxKnown {
+		return
+	}
+	h.known[words] = true
+	h.proxy.tracker.Host(words)
+}
+
+// maxKnown is how many words of the host are kept.
+const maxKnown = 1000
 
 // End drops the texts of a session.
 func (h *Host) End(scope string) { h.proxy.tracker.End(scope) }
