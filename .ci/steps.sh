@@ -10,6 +10,7 @@ axe_version=4.14.1
 gosec_version=v2.29.0 # it has OASIS's schema of SARIF
 ts_sdk_version=1.32.2
 npm_servers=(@modelcontextprotocol/server-postgres@0.6.2 @playwright/mcp@0.0.83 mongodb-mcp-server@3.0.4)
+npm_agents=(@openai/codex@0.171.0 @google/gemini-cli@0.61.0)
 sqlite_server=mcp-server-sqlite-npx@0.8.0
 
 cache=${FAIRLEAD_CI_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/fairlead-ci}
@@ -226,6 +227,12 @@ real_servers() {
 			run env npm_config_nodedir=/usr timeout 1800 npm install --silent --no-audit --no-fund --prefix "$all" "$sqlite_server"
 		fi
 		export FAIRLEAD_SQLITE_SERVER=$all/node_modules
+		# Coding agents, whose hooks verify/realagents answers: half a gigabyte.
+		all=$cache/npm-agents-$(printf '%s\n' "${npm_agents[@]}" | cksum | cut -d' ' -f1)
+		if [[ ! -d $all/node_modules/.bin ]] && command -v npm >/dev/null; then
+			run timeout 900 npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$all" "${npm_agents[@]}"
+		fi
+		export FAIRLEAD_NPM_AGENTS=$all/node_modules
 	fi
 	local dir=$cache/ts-sdk-$ts_sdk_version
 	if [[ ! -f $dir/node_modules/@modelcontextprotocol/sdk/package.json ]] && command -v npm >/dev/null; then

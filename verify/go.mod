@@ -17,6 +17,7 @@ require (
 	github.com/fairlead-go/fairlead/cmd/fairlead v0.0.0
 	github.com/fairlead-go/fairlead/contrib/postgres v0.0.0
 	github.com/fairlead-go/fairlead/contrib/redis v0.0.0
+	github.com/google/go-cmp v0.7.0
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/mark3labs/mcp-go v1.2.1
 	github.com/modelcontextprotocol/go-sdk v1.8.0

@@ -207,6 +207,7 @@ func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 	select {
 	case s := <-p.reached:
 		d := e.decide(s)
+		p.silent.Store(d.Verdict == Silent)
 		if p.allowed.Store(s.decision.Verdict == Allow); d.Verdict == Deny { // nobody will report a result
 			g.drop(func(other *pending) bool { return other == p })
 		}
@@ -272,7 +273,11 @@ func (g *Guard) confirm(ctx context.Context, r hitl.Request) (hitl.Decision, err
 		return hitl.Decision{Reason: "no result came: the person said no, or the agent did not make the call"}, nil
 	}
 	p.result <- res // for the executor
-	return hitl.Decision{Verdict: hitl.Approved, By: "the user of " + p.event.client.title, Via: "the agent's dialog"}, nil
+	by, via := "the user of "+p.event.client.title, "the agent's dialog"
+	if p.silent.Load() {
+		by, via = p.event.client.title, "the agent's own rules"
+	}
+	return hitl.Decision{Verdict: hitl.Approved, By: by, Via: via}, nil
 }
 
 // execute stands where a call is made, and returns what the agent reports.

@@ -17,6 +17,7 @@ type pending struct {
 	done    chan struct{}            // closed when the chain is through
 	stop    context.CancelFunc       // ends the chain
 	waits   atomic.Bool              // for the result
+	silent  atomic.Bool              // the agent decides by its own rules
 	allowed atomic.Bool              // by the chain, without the agent's dialog
 }
 

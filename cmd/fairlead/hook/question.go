@@ -21,6 +21,9 @@ func question(e *event, r hitl.Request) string {
 	}
 	b.WriteString(".")
 	for _, s := range r.Sources {
+		if s.Argument == folderArgument {
+			continue
+		}
 		fmt.Fprintf(&b, "\n%s", s)
 	}
 	if caution := r.Caution(); caution != "" {
