@@ -125,6 +125,7 @@ func (a *asker) onceApproved(ctx context.Context, call middleware.Call) (*mcp.Ca
 			r.Edited = yes.call.Arguments
 		}
 	})
+	yes.given = call.Arguments
 	state.Decide("hitl", "allowed", "")
 	return a.run(ctx, yes)
 }

@@ -23,7 +23,8 @@ type agreed struct {
 	shown  annotation.Safety // the class that the person saw; an edit may have lowered it
 	by     string
 	until  time.Time
-	edited bool // by a person
+	edited bool   // by a person
+	given  []byte // the arguments as the model gave them
 
 	mu sync.Mutex // for a middleware that leaves a goroutine behind
 }
@@ -58,6 +59,9 @@ func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, erro
 	res, err := a.pass(ctx, &yes.call)
 	if middleware.NotSent(err) || middleware.Refused(err) {
 		a.drafts.Return(&yes.call, yes.drafts, yes.life.Asked.ID)
+	}
+	if yes.edited {
+		res = withEdit(res, yes.call, yes.given)
 	}
 	return res, err
 }
