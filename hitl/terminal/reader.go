@@ -23,6 +23,7 @@ type reader struct {
 	person  bool          // in is a terminal
 	turn    chan struct{} // held by the question that is on the screen
 	reading chan line     // a read that has not returned yet
+	hold    *Hold         // of what others write to the terminal; nil holds nothing
 }
 
 type line struct {
@@ -44,13 +45,17 @@ func newReader(in io.Reader, out io.Writer) *reader {
 func (r *reader) take(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:
+		r.hold.begin()
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-func (r *reader) release() { <-r.turn }
+func (r *reader) release() {
+	r.hold.end()
+	<-r.turn
+}
 
 // oneBreath is less than a person takes to read a question and answer it. What comes
 // sooner was typed with an earlier line, or before the question.

@@ -313,5 +313,5 @@ func (o *hookFlags) confirmer(cmd *cobra.Command, waiting inbox.Options, log *sl
 	if err != nil {
 		return nil, err
 	}
-	return approvers(o.approve, &page{ctx: cmd.Context(), address: o.inbox, out: cmd.ErrOrStderr(), in: inbox.New(waiting), reach: ways})
+	return approvers(o.approve, &page{ctx: cmd.Context(), address: o.inbox, out: cmd.ErrOrStderr(), in: inbox.New(waiting), reach: ways}, nil)
 }

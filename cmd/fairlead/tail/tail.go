@@ -17,8 +17,10 @@ const most = 2000
 // A Tail keeps the end of what was written to it. It is safe for concurrent use.
 type Tail struct {
 	// Out gets all of it by lines, without control characters, since a question may be on the terminal;
-	// nil gets nothing.
+	// nil gets nothing. Empty lines are left out, which would push other lines off the screen.
 	Out io.Writer
+	// Mark is in front of each line that Out gets, so that it is taken for nothing else.
+	Mark string
 
 	mu   sync.Mutex
 	text []byte
@@ -43,7 +45,10 @@ func (t *Tail) Write(p []byte) (int, error) {
 		}
 		clean := safetext.Line(string(colors.ReplaceAll(bytes.TrimRight(t.line, "\r\n"), nil)))
 		t.line = t.line[:0]
-		if _, err := io.WriteString(t.Out, clean+"\n"); err != nil {
+		if strings.TrimSpace(clean) == "" {
+			continue
+		}
+		if _, err := io.WriteString(t.Out, t.Mark+clean+"\n"); err != nil {
 			return len(p), err
 		}
 	}

@@ -7,6 +7,16 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
 )
 
+// Each line of a server is marked, and empty ones push nothing off the screen.
+func TestLinesAreMarked(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	to := &tail.Tail{Out: &out, Mark: "memory | "}
+	if _, err := to.Write([]byte("one\n" + strings.Repeat("\n \r\n", 60) + "Allow? [y]es\n")); err != nil || out.String() != "memory | one\nmemory | Allow? [y]es\n" {
+		t.Errorf("got %q, %v", out.String(), err)
+	}
+}
+
 // What a server writes to its standard error cannot redraw a question on the terminal.
 func TestOutGetsNoControlCharacters(t *testing.T) {
 	t.Parallel()
