@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 
 	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/incoming"
 	"github.com/fairlead-go/fairlead/internal/turn"
 )
 
@@ -56,7 +58,25 @@ func (a *asker) request(ctx context.Context, q query) Request {
 	if a.About != nil {
 		r.Why, r.Undo = a.About(ctx, q.call)
 	}
+	if r.Client = clientOf(ctx); a.Client != nil {
+		r.Client = a.Client(ctx, q.call)
+	}
+	r.Asked = q.since
+	r.Turn, r.Turns = turn.Of(ctx).Place()
 	return r
+}
+
+// clientOf returns the client of an MCP server as it names itself, "" without one.
+func clientOf(ctx context.Context) string {
+	req := incoming.Of(ctx)
+	if req == nil || req.Params == nil {
+		return ""
+	}
+	info := req.ClientInfo()
+	if info == nil {
+		return ""
+	}
+	return strings.TrimSpace(info.Name + " " + info.Version)
 }
 
 // A GroupConfirmer is a [Confirmer] that can put several questions in one dialog. If it

@@ -103,7 +103,7 @@ func TestCommitNeedsTheDraftThatWasShown(t *testing.T) {
 		for name, a := range map[string]annotation.Annotations{"dangerous": annotation.Destructive(), "moderate": annotation.Write(), "safe": annotation.ReadOnly()} {
 			t.Run(tt.name+", "+name, func(t *testing.T) {
 				t.Parallel()
-				f := newOffice(t, hitl.Options{Remember: hitl.Always})
+				f := newOffice(t, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true})
 				f.draft("ann", text(`{"id":"d1","text":"one"}`))
 				f.draft("ann", text(`{"id":"d2","text":"two"}`))
 				f.draft("ann", &mcp.CallToolResult{StructuredContent: map[string]any{"id": 7}})

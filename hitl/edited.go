@@ -28,7 +28,7 @@ func withEdit(res *mcp.CallToolResult, call middleware.Call, asked json.RawMessa
 	return &told
 }
 
-// How much of an edit the model is told.
+// How much of an edit the model reads.
 const (
 	maxTold    = 2000 // bytes of the arguments
 	maxChanged = 20   // names of members

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The model is told what was executed where it is not what it asked for, without the values that no record holds.
+// The model reads what was executed if it differs from what it asked for, without the values that no record holds.
 func TestModelIsToldOfAnEdit(t *testing.T) {
 	t.Parallel()
 	const heading = "The user edited this call before approving it, and it was made with other arguments than you gave (changed: "

@@ -15,6 +15,14 @@ import (
 // ErrDenied is in the tree of every error that ends a call for want of an approval.
 var ErrDenied = errors.New("hitl: denied")
 
+// Instead are three reasons for a denial that each place where people are asked suggests, beside room for their own words.
+// They are written for the model.
+var Instead = [3]string{
+	"Explain first what you want to do, and why.",
+	"Find a way that can be undone, or that touches less.",
+	"Stop here; the user will go on by hand.",
+}
+
 // A DeniedError reports that a call was not made, and why.
 type DeniedError struct {
 	Tool   *middleware.Tool

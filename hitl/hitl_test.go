@@ -190,7 +190,7 @@ func TestTwoPeopleAreTwo(t *testing.T) {
 			t.Parallel()
 			e, first, second := new(executor), &person{decision: tt.first}, &person{decision: tt.second}
 			first.decision.Remember, second.decision.Remember = hitl.Always, hitl.Always
-			c := hitl.New(hitl.TwoPeople(first, second), hitl.Options{Remember: hitl.Always})(guarded(e))
+			c := hitl.New(hitl.TwoPeople(first, second), hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true})(guarded(e))
 			_, err := c.CallTool(t.Context(), deletes(t))
 			second.want(t, tt.asked)
 			if e.want(t, tt.runs); (err == nil) != (tt.runs == 1) || err != nil && !errors.Is(err, hitl.ErrDenied) {

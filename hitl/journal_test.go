@@ -105,7 +105,7 @@ func TestStoreThatFailsIsADenial(t *testing.T) {
 				store := &failing{Store: approvals.NewMemory(), at: tt.at}
 				its := deletes(t)
 				its.Tool = tool(t, "tool", a)
-				_, err := hitl.New(p, hitl.Options{Store: store, Remember: hitl.Always, Writes: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})(guarded(e)).CallTool(t.Context(), its)
+				_, err := hitl.New(p, hitl.Options{Store: store, Remember: hitl.Always, AlwaysAtOnce: true, Writes: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})(guarded(e)).CallTool(t.Context(), its)
 				p.want(t, int64(tt.asked))
 				e.want(t, tt.runs)
 				if (err == nil) != (tt.runs == 1) || err != nil && (!middleware.NotSent(err) || !errors.Is(err, errFull)) {
@@ -129,7 +129,7 @@ func TestStoreThatFailsIsADenial(t *testing.T) {
 	t.Run("a remembered yes that cannot be written down", func(t *testing.T) {
 		t.Parallel()
 		store, e := &failing{Store: approvals.NewMemory(), at: "add approved"}, new(executor)
-		c := hitl.New(remembering(hitl.Always), hitl.Options{Store: store, Remember: hitl.Always})(guarded(e))
+		c := hitl.New(remembering(hitl.Always), hitl.Options{Store: store, Remember: hitl.Always, AlwaysAtOnce: true})(guarded(e))
 		_, _ = c.CallTool(t.Context(), deletes(t))
 		res, err := c.CallTool(t.Context(), deletes(t))
 		wantDenied(t, res, err)

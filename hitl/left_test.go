@@ -225,7 +225,7 @@ func TestRuleThatWasMadeWhileNoCallWaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, e, asked := approvals.NewMemory(), new(executor), &reader{answers: make(chan hitl.Decision)}
 		o := hitl.Options{
-			Timeout: time.Minute, Remember: hitl.Always, Store: store,
+			Timeout: time.Minute, Remember: hitl.Always, AlwaysAtOnce: true, Store: store,
 			WaitLimit: func(context.Context) (time.Duration, string) { return time.Second, "on a page" },
 		}
 		wantWaiting(t, hitl.New(asked, o)(guarded(e)), deletes(t))

@@ -55,6 +55,9 @@ type Options struct {
 	// AlwaysLifetime is how long an approval for always counts; 0 means 30 days. It ends
 	// with the tool's definition, in any case.
 	AlwaysLifetime time.Duration
+	// AlwaysAtOnce offers to remember an approval for always at the first question. By default that is offered once one
+	// person has approved three calls in a row that it would have covered; for the session it is offered at once.
+	AlwaysAtOnce bool
 	// Patterns returns what else to offer for being remembered, if it covers the call, within
 	// the time of the question. A panic denies the call. Nil offers nothing more.
 	Patterns func(ctx context.Context, call middleware.Call) []Pattern
@@ -65,6 +68,9 @@ type Options struct {
 	// About returns why a call is wanted and how it can be undone, within the time of the
 	// question. A panic denies the call. Nil means that neither is shown.
 	About func(ctx context.Context, call middleware.Call) (why, undo string)
+	// Client returns the program or the agent that asks for a call, as it names itself, such as "claude-code 2.1". A
+	// panic denies the call. Nil means the client of the MCP server that has the chain, if there is one.
+	Client func(ctx context.Context, call middleware.Call) string
 	// Validate checks arguments that a person edited, for example by the tool's schema. An
 	// error denies the call. Nil means that they only have to be one unambiguous JSON object.
 	Validate func(ctx context.Context, tool *middleware.Tool, arguments json.RawMessage) error

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
@@ -72,6 +73,8 @@ type Offer struct {
 	Tool     bool    // any arguments
 	Longest  Remember
 	Lifetime time.Duration // of Always
+
+	SessionLifetime time.Duration // of Session
 }
 
 // String describes the offer, safe to show to a person.
@@ -91,24 +94,44 @@ func (a *asker) offer(ctx context.Context, call middleware.Call, r *Request) {
 	if a.Remember == Once || call.Tool.Digest == (middleware.Digest{}) {
 		return
 	}
-	r.Offers = []Offer{{Longest: a.Remember, Lifetime: a.AlwaysLifetime}}
-	if a.Remember == Always {
-		r.Lifetimes = approvals.Lifetimes(a.AlwaysLifetime)
-	}
-	if a.Patterns != nil {
-		for _, p := range a.Patterns(ctx, call) {
-			if p.Covers(call.Arguments) {
-				r.Offers = append(r.Offers, Offer{Pattern: slices.Clone(p), Longest: a.Remember, Lifetime: a.AlwaysLifetime})
-			}
-		}
-	}
-	if a.OfferTool {
-		r.Offers = append(r.Offers, Offer{Tool: true, Longest: Session})
-	}
 	if a.OfferMembers {
 		r.Free = approvals.FreeMembers(call.Arguments)
 		r.Suggestion = a.habits.Suggestion(&call)
 	}
+	exact, _ := approvals.ExactArguments(call.Arguments)
+	same := func(earlier json.RawMessage) bool {
+		its, err := approvals.ExactArguments(earlier)
+		return err == nil && its == exact
+	}
+	longest := a.longest(&call, same)
+	if r.Suggestion != "" { // with the members left free that it names
+		longest = a.Remember
+	}
+	r.Offers = []Offer{{Longest: longest, Lifetime: a.AlwaysLifetime, SessionLifetime: a.SessionLifetime}}
+	if a.Patterns != nil {
+		for _, p := range a.Patterns(ctx, call) {
+			if p.Covers(call.Arguments) {
+				r.Offers = append(r.Offers, Offer{
+					Pattern: slices.Clone(p), Longest: a.longest(&call, p.Covers), Lifetime: a.AlwaysLifetime, SessionLifetime: a.SessionLifetime,
+				})
+			}
+		}
+	}
+	if a.OfferTool {
+		r.Offers = append(r.Offers, Offer{Tool: true, Longest: Session, SessionLifetime: a.SessionLifetime})
+	}
+	if slices.ContainsFunc(r.Offers, func(o Offer) bool { return o.Longest == Always }) {
+		r.Lifetimes = approvals.Lifetimes(a.AlwaysLifetime)
+	}
+}
+
+// longest returns for how long an offer may be remembered: for always only once the last calls of the tool, which it
+// would have covered, were approved one by one.
+func (a *asker) longest(call *middleware.Call, covers func(json.RawMessage) bool) Remember {
+	if a.Remember == Always && !a.AlwaysAtOnce && !a.habits.Cover(call, covers) {
+		return Session
+	}
+	return a.Remember
 }
 
 // rule returns an approval that is to be remembered, nil for none. What was not offered is not

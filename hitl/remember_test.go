@@ -65,7 +65,7 @@ func TestRememberedApprovalCoversOnlyWhatWasShown(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d", tt.name, r), func(t *testing.T) {
 				t.Parallel()
 				e, p := new(executor), remembering(r)
-				c := hitl.New(p, hitl.Options{Remember: hitl.Always})(guarded(e))
+				c := hitl.New(p, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true})(guarded(e))
 				for _, call := range []middleware.Call{deletes(t), tt.second(deletes(t))} {
 					if _, err := c.CallTool(t.Context(), call); err != nil {
 						t.Fatal(err)
@@ -88,27 +88,27 @@ func TestNothingIsRememberedThatWasNotOffered(t *testing.T) {
 		asked    int64 // for the same call twice
 	}{
 		{"the zero options", hitl.Options{}, hitl.Decision{Remember: hitl.Always}, 2},
-		{"the zero decision's yes", hitl.Options{Remember: hitl.Always}, hitl.Decision{}, 2},
+		{"the zero decision's yes", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true}, hitl.Decision{}, 2},
 		{"longer than offered", hitl.Options{Remember: hitl.Session}, hitl.Decision{Remember: hitl.Always}, 2},
-		{"an unknown length", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: 9}, 2},
-		{"an unknown offer", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 1}, 2},
-		{"a negative offer", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: -1}, 2},
-		{"a pattern", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 1}, 1},
-		{"a pattern that does not fit is not offered", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 2}, 2},
+		{"an unknown length", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true}, hitl.Decision{Remember: 9}, 2},
+		{"an unknown offer", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true}, hitl.Decision{Remember: hitl.Always, Offer: 1}, 2},
+		{"a negative offer", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true}, hitl.Decision{Remember: hitl.Always, Offer: -1}, 2},
+		{"a pattern", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true}, hitl.Decision{Remember: hitl.Always, Offer: 1}, 1},
+		{"a pattern that does not fit is not offered", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true}, hitl.Decision{Remember: hitl.Always, Offer: 2}, 2},
 		{"the tool", hitl.Options{Remember: hitl.Session, OfferTool: true}, hitl.Decision{Remember: hitl.Session, Offer: 1}, 1},
-		{"the tool for always", hitl.Options{Remember: hitl.Always, OfferTool: true}, hitl.Decision{Remember: hitl.Always, Offer: 1}, 2},
-		{"the tool, which is not offered", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Session, Offer: 1}, 2},
-		{"a free member", hitl.Options{Remember: hitl.Always, OfferMembers: true}, hitl.Decision{Remember: hitl.Always, Free: []string{"path"}}, 1},
-		{"a free member, which is not offered", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Free: []string{"path"}}, 2},
-		{"a free member that is not there", hitl.Options{Remember: hitl.Always, OfferMembers: true}, hitl.Decision{Remember: hitl.Always, Free: []string{"dir"}}, 2},
-		{"a free member of the tool", hitl.Options{Remember: hitl.Always, OfferMembers: true, OfferTool: true}, hitl.Decision{Remember: hitl.Session, Offer: 1, Free: []string{"path"}}, 2},
+		{"the tool for always", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, OfferTool: true}, hitl.Decision{Remember: hitl.Always, Offer: 1}, 2},
+		{"the tool, which is not offered", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true}, hitl.Decision{Remember: hitl.Session, Offer: 1}, 2},
+		{"a free member", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, OfferMembers: true}, hitl.Decision{Remember: hitl.Always, Free: []string{"path"}}, 1},
+		{"a free member, which is not offered", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true}, hitl.Decision{Remember: hitl.Always, Free: []string{"path"}}, 2},
+		{"a free member that is not there", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, OfferMembers: true}, hitl.Decision{Remember: hitl.Always, Free: []string{"dir"}}, 2},
+		{"a free member of the tool", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, OfferMembers: true, OfferTool: true}, hitl.Decision{Remember: hitl.Session, Offer: 1, Free: []string{"path"}}, 2},
 		{
-			"a free member of what was edited", hitl.Options{Remember: hitl.Always, OfferMembers: true},
+			"a free member of what was edited", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, OfferMembers: true},
 			hitl.Decision{Remember: hitl.Always, Free: []string{"path"}, Arguments: json.RawMessage(`{"path":"b.txt"}`)}, 2,
 		},
-		{"as edited", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Arguments: json.RawMessage(`{"path":"b.txt"}`)}, 2},
-		{"an edit out of the pattern", hitl.Options{Remember: hitl.Always}, hitl.Decision{Remember: hitl.Always, Offer: 1, Arguments: json.RawMessage(`{"path":"b"}`)}, 2},
-		{"a no is not remembered", hitl.Options{Remember: hitl.Always}, hitl.Decision{Verdict: 7, Remember: hitl.Always}, 2},
+		{"as edited", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true}, hitl.Decision{Remember: hitl.Always, Arguments: json.RawMessage(`{"path":"b.txt"}`)}, 2},
+		{"an edit out of the pattern", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true}, hitl.Decision{Remember: hitl.Always, Offer: 1, Arguments: json.RawMessage(`{"path":"b"}`)}, 2},
+		{"a no is not remembered", hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true}, hitl.Decision{Verdict: 7, Remember: hitl.Always}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -130,7 +130,7 @@ func TestNothingIsRememberedThatWasNotOffered(t *testing.T) {
 		t.Parallel()
 		p := remembering(hitl.Always)
 		p.decision.Arguments = json.RawMessage(`{"path":"b.txt"}`)
-		c := hitl.New(p, hitl.Options{Remember: hitl.Always})(guarded(new(executor)))
+		c := hitl.New(p, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true})(guarded(new(executor)))
 		_, _ = c.CallTool(t.Context(), deletes(t))
 		_, _ = c.CallTool(t.Context(), with(deletes(t), `{"path":"b.txt"}`))
 		p.want(t, 1)
@@ -145,7 +145,7 @@ func TestRememberedRules(t *testing.T) {
 	e, p := new(executor), remembering(hitl.Always)
 	p.decision.Free = []string{"path"}
 	var revoke func()
-	c := hitl.New(p, hitl.Options{Remember: hitl.Always, OfferMembers: true, Store: store})(middleware.ToolCallerFunc(
+	c := hitl.New(p, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, OfferMembers: true, Store: store})(middleware.ToolCallerFunc(
 		func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 			if revoke != nil {
 				revoke() // while the call waits for its turn
@@ -201,7 +201,7 @@ func TestEndIsChosen(t *testing.T) {
 		{"a day", given(day), 10 * day, day},
 		{"more than the limit", given(11 * day), 10 * day, 10 * day},
 		{"less than nothing", given(-day), 10 * day, 0},
-		{"typed: nothing", typed("a\n\n"), 0, 30 * day},
+		{"typed: nothing", typed("a\n\n"), 0, day},
 		{"typed: a number", typed("a\n2\n"), 0, 7 * day},
 		{"typed: a name", typed("a\n1 day\n"), 0, day},
 		{"typed: the limit", typed("a\n10 days\n"), 10 * day, 10 * day},
@@ -211,7 +211,7 @@ func TestEndIsChosen(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			store := approvals.NewMemory()
-			c := hitl.New(tt.confirm, hitl.Options{Remember: hitl.Always, AlwaysLifetime: tt.limit, Store: store})(guarded(new(executor)))
+			c := hitl.New(tt.confirm, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, AlwaysLifetime: tt.limit, Store: store})(guarded(new(executor)))
 			if _, err := c.CallTool(t.Context(), deletes(t)); err != nil {
 				t.Fatalf("%s: %v", tt.name, err)
 			}
@@ -225,7 +225,7 @@ func TestEndIsChosen(t *testing.T) {
 	r := asks(t, `{}`)
 	r.Offers, r.Lifetimes = []hitl.Offer{{Longest: hitl.Always, Lifetime: 10 * day}}, approvals.Lifetimes(10*day)
 	_, err := terminal.New(strings.NewReader("a\n2 days\nn\n"), &out).Confirm(t.Context(), r)
-	for _, want := range []string{"[1] 1 day  [2] 1 week  [3] 10 days  [Enter] 10 days, until ", `"2 days" is not one of these; nothing was decided`} {
+	for _, want := range []string{"[1] 1 day  [2] 1 week  [3] 10 days  [Enter] 1 day, until ", `"2 days" is not one of these; nothing was decided`} {
 		if err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in %s, %v", want, &out, err)
 		}
@@ -257,7 +257,7 @@ func TestTakenBackBetweenAttemptsFurtherIn(t *testing.T) {
 			}
 			return guarded(e).CallTool(ctx, call)
 		})
-		c := hitl.New(p, hitl.Options{Remember: hitl.Always, Store: store})(guarded(inner))
+		c := hitl.New(p, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, Store: store})(guarded(inner))
 		if _, err := c.CallTool(t.Context(), with(deletes(t), `{"path":"a"}`)); err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +279,7 @@ func TestTakenBackBetweenAttempts(t *testing.T) {
 		return nil, &middleware.NotSentError{Err: errors.New("no line")}
 	})
 	revoked := false
-	c := hitl.New(p, hitl.Options{Remember: hitl.Always, Store: store})(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	c := hitl.New(p, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, Store: store})(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		if _, err := guarded(unsent).CallTool(ctx, call); !middleware.NotSent(err) {
 			t.Errorf("the first attempt ended with %v", err)
 		}
@@ -311,7 +311,7 @@ func TestSuggestions(t *testing.T) {
 		return answer, nil
 	})
 	const rule = "Ann approved the last calls of this tool and denied none; you may remember: path under drafts/, any name"
-	c := hitl.New(ask, hitl.Options{Remember: hitl.Always, OfferMembers: true})(guarded(new(executor)))
+	c := hitl.New(ask, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, OfferMembers: true})(guarded(new(executor)))
 	for i, tt := range []struct {
 		by, path string
 		deny     bool
@@ -389,7 +389,7 @@ func TestRememberedApprovalIsOneExecutionForEachCall(t *testing.T) {
 			t.Errorf("the second execution: got error %v", err)
 		}
 		return done, nil
-	}, e, hitl.Options{Remember: hitl.Always})
+	}, e, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true})
 	for range 3 {
 		_, _ = c.CallTool(t.Context(), deletes(t))
 	}
@@ -414,7 +414,7 @@ func TestRememberedApprovalExpires(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := remembering(tt.r)
-				tt.o.Remember = hitl.Always
+				tt.o.Remember, tt.o.AlwaysAtOnce = hitl.Always, true
 				c := hitl.New(p, tt.o)(guarded(new(executor)))
 				_, _ = c.CallTool(t.Context(), deletes(t))
 				time.Sleep(tt.wait - 1)
@@ -437,14 +437,14 @@ func TestRememberedApprovalIsInTheStore(t *testing.T) {
 		o     hitl.Options
 		asked int64 // by another chain with the same store
 	}{
-		{"a session ends with its chain", hitl.Session, hitl.Options{Remember: hitl.Always, Store: store}, 1},
-		{"always does not", hitl.Always, hitl.Options{Remember: hitl.Always, Store: store}, 0},
+		{"a session ends with its chain", hitl.Session, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, Store: store}, 1},
+		{"always does not", hitl.Always, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, Store: store}, 0},
 		{"a host that allows less does not heed it", hitl.Always, hitl.Options{Remember: hitl.Session, Store: store}, 1},
 		{"nor one that allows nothing", hitl.Always, hitl.Options{Store: store}, 1},
-		{"a store of its own knows nothing", hitl.Always, hitl.Options{Remember: hitl.Always}, 1},
+		{"a store of its own knows nothing", hitl.Always, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true}, 1},
 	} {
 		first, second := remembering(tt.r), agreeable()
-		_, _ = hitl.New(first, hitl.Options{Remember: hitl.Always, Store: store})(guarded(new(executor))).CallTool(t.Context(), deletes(t))
+		_, _ = hitl.New(first, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, Store: store})(guarded(new(executor))).CallTool(t.Context(), deletes(t))
 		_, _ = hitl.New(second, tt.o)(guarded(new(executor))).CallTool(t.Context(), deletes(t))
 		if got := second.asked.Load(); got != tt.asked {
 			t.Errorf("%s: asked %d times, want %d", tt.name, got, tt.asked)
@@ -456,7 +456,7 @@ func TestRememberedApprovalIsInTheStore(t *testing.T) {
 func TestRememberedApprovalEndsWithTheDefinition(t *testing.T) {
 	t.Parallel()
 	p := remembering(hitl.Always)
-	c := hitl.New(p, hitl.Options{Remember: hitl.Always})(guarded(new(executor)))
+	c := hitl.New(p, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true})(guarded(new(executor)))
 	changed := deletes(t)
 	changed.Tool.Digest[0]++
 	for i, call := range []middleware.Call{deletes(t), deletes(t), changed, deletes(t)} {
@@ -468,7 +468,7 @@ func TestRememberedApprovalEndsWithTheDefinition(t *testing.T) {
 func TestRememberedApprovalCoversNoMetaOrInput(t *testing.T) {
 	t.Parallel()
 	e, p := new(executor), remembering(hitl.Always)
-	c := hitl.New(p, hitl.Options{Remember: hitl.Always})(guarded(e))
+	c := hitl.New(p, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true})(guarded(e))
 	transport := deletes(t)
 	transport.Meta = mcp.Meta{"progressToken": 7, "threadId": "t-1", "x-codex-turn-metadata": map[string]any{"turn_id": "u-1"}}
 	for i, step := range []struct {
@@ -481,4 +481,94 @@ func TestRememberedApprovalCoversNoMetaOrInput(t *testing.T) {
 		p.want(t, step.asked)
 	}
 	e.want(t, 6)
+}
+
+// Always is an offer that comes after three approvals that it would have covered, and not before.
+func TestAlwaysIsOfferedAfterThree(t *testing.T) {
+	t.Parallel()
+	names := func(r hitl.Request) string {
+		var all []string
+		for _, c := range r.Choices() {
+			all = append(all, c.Name)
+		}
+		return strings.Join(all, " ")
+	}
+	const without, withAlways = "once arguments-session", "once arguments-session arguments-always arguments-always-1-week arguments-always-30-days"
+	for _, tt := range []struct {
+		name string
+		o    hitl.Options
+		want []string // for each question
+	}{
+		{"the same", hitl.Options{}, []string{"a.txt", without, "a.txt", without, "a.txt", without, "a.txt", withAlways}},
+		{"others", hitl.Options{}, []string{"a.txt", without, "b.txt", without, "c.txt", without, "a.txt", without}},
+		{"a denial between", hitl.Options{}, []string{"a.txt", without, "a.txt", without, "no.txt", without, "a.txt", without, "a.txt", without, "a.txt", without, "a.txt", withAlways}},
+		{"a rule", hitl.Options{OfferMembers: true}, []string{"d/a", without, "d/b", without, "d/c", without, "d/d", withAlways}},
+		{"at once", hitl.Options{AlwaysAtOnce: true}, []string{"a.txt", withAlways}},
+		{
+			"a pattern", hitl.Options{Patterns: func(context.Context, middleware.Call) []hitl.Pattern {
+				return []hitl.Pattern{{{Name: "path", Glob: "d/*"}}}
+			}},
+			[]string{"d/a", without + " members-session", "d/b", without + " members-session", "d/c", without + " members-session", "d/d", without + " members-session members-always members-always-1-week members-always-30-days"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.o.Remember = hitl.Always
+			var got []string
+			c := hitl.New(hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+				got = append(got, names(r))
+				if strings.Contains(string(r.Arguments), "no.txt") {
+					return hitl.Decision{}, nil
+				}
+				if strings.HasSuffix(got[len(got)-1], "always") != (len(r.Lifetimes) == 1) && len(r.Lifetimes) != 3 && strings.Contains(got[len(got)-1], "always") {
+					t.Errorf("the lifetimes are %v", r.Lifetimes)
+				}
+				return hitl.Decision{Verdict: hitl.Approved, By: "ann"}, nil
+			}), tt.o)(guarded(new(executor)))
+			for i := 0; i < len(tt.want); i += 2 {
+				_, _ = c.CallTool(t.Context(), with(deletes(t), `{"path":"`+tt.want[i]+`"}`))
+				if n := i / 2; len(got) != n+1 || got[n] != tt.want[i+1] {
+					t.Fatalf("question %d: got %q, want %q", n, got, tt.want[i+1])
+				}
+			}
+		})
+	}
+}
+
+// The dialog and the list have the same sentence: what, for whom, until when, how it ends.
+func TestOneSentenceForWhatIsRemembered(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"arguments-session":         `Do not ask about files/delete with exactly the arguments that were shown, for this session alone, until it ends, for 8h at most; it can be taken back among the remembered approvals`,
+		"arguments-always":          `Do not ask about files/delete with exactly the arguments that were shown, for ann, until 2 January 2000; it can be taken back among the remembered approvals`,
+		"arguments-always-30-days":  `Do not ask about files/delete with exactly the arguments that were shown, for ann, until 31 January 2000; it can be taken back among the remembered approvals`,
+		"tool-session":              `Do not ask about files/delete with any arguments, for this session alone, until it ends, for 8h at most; it can be taken back among the remembered approvals`,
+		"members-always, any scope": `Do not ask about files/delete with any path, for every client, until 2 January 2000; it can be taken back among the remembered approvals`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, offered := approvals.NewMemory(), ""
+			o := hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, OfferTool: true, Store: store}
+			o.Patterns = func(context.Context, middleware.Call) []hitl.Pattern {
+				return []hitl.Pattern{{{Name: "path", Any: true}}}
+			}
+			c := hitl.New(hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+				for _, choice := range r.Choices() {
+					if wanted, _, _ := strings.Cut(name, ","); choice.Name == wanted {
+						offered = choice.Text
+						return choice.Decision, nil
+					}
+				}
+				return hitl.Decision{}, nil
+			}), o)(guarded(new(executor)))
+			call := deletes(t)
+			if strings.Contains(name, "any scope") {
+				call.Scope = ""
+			}
+			_, _ = c.CallTool(t.Context(), call)
+			kept, err := store.List(t.Context())
+			if err != nil || len(kept) != 1 || offered != want || kept[0].Sentence() != want {
+				t.Errorf("%s: offered %s\nkept %+v, %v", name, offered, kept, err)
+			}
+		})
+	}
 }

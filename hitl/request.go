@@ -29,12 +29,16 @@ type Request struct {
 	ClientIDs json.RawMessage `json:",omitempty"`
 	// Sources are where the arguments came from, nil unless the chain has package flow. After an edit there are
 	// none. A call with a source that has a Rule has no Offers, and no remembered approval covers it.
-	Sources  []Source
-	CallID   string    // the model's, for display
-	Scope    string    // whose call it is
-	Why      string    // why the call is wanted, by Options.About
-	Undo     string    // how it can be taken back, by Options.About
-	Deadline time.Time // when silence becomes a denial, or the caller has gone
+	Sources []Source
+	CallID  string    // the model's, for display
+	Scope   string    // whose call it is
+	Client  string    // the program or the agent that asks, by Options.Client; "" is not known
+	Asked   time.Time // when the call began to wait for the answer
+	// Turn is which call of its turn it is, of Turns that came together; 0 outside of package batch.
+	Turn, Turns int
+	Why         string    // why the call is wanted, by Options.About
+	Undo        string    // how it can be taken back, by Options.About
+	Deadline    time.Time // when silence becomes a denial, or the caller has gone
 	// InDoubt is when a call with the same effect was made that may have happened, zero
 	// for none (package doubt). Caution has it, and nothing is offered to be remembered.
 	InDoubt time.Time
@@ -57,9 +61,9 @@ type Request struct {
 }
 
 // Digest returns a digest of what a person is shown and approves: all of the request but
-// its deadline, its Input and its ClientIDs.
+// since when it waits, its deadline, its Input and its ClientIDs.
 func (r Request) Digest() string {
-	r.Deadline, r.Input, r.ClientIDs = time.Time{}, nil, nil
+	r.Deadline, r.Asked, r.Input, r.ClientIDs = time.Time{}, time.Time{}, nil, nil
 	form, err := json.Marshal(struct { //nolint:musttag // only its digest is used
 		Request
 
@@ -88,14 +92,15 @@ func (r Request) Reasons() []string {
 // A Choice is an approval that a person may choose.
 type Choice struct {
 	// Name is "once", or what is remembered ("arguments", "members" or "tool") and for how
-	// long ("session" or "always"), such as "arguments-session".
+	// long ("session" or "always"), such as "arguments-session". "always" alone is the shortest of Request.Lifetimes; the
+	// name of another end follows it: "arguments-always-1-week".
 	Name     string
 	Text     string // a sentence that is safe to show
 	Decision Decision
 }
 
 // Choices returns the approvals that the person may choose from: for this call alone, and
-// then each offer, for the session and for always if it may stand so long.
+// then each offer, for the session and, if it may stand so long, for always, the shortest end first.
 func (r Request) Choices() []Choice {
 	choices := []Choice{{"once", "this call alone", Decision{Verdict: Approved}}}
 	named := make(map[string]int)
@@ -110,24 +115,40 @@ func (r Request) Choices() []Choice {
 		if named[kind]++; named[kind] > 1 {
 			kind = fmt.Sprintf("%s-%d", kind, named[kind])
 		}
-		what := approvals.Standing{Server: r.Tool.Server, Tool: r.Tool.Name(), Pattern: o.Pattern, Arguments: arguments}.String()
-		for remember := Session; remember <= o.Longest; remember++ {
-			until := "for this session"
-			if remember == Always {
-				until = "until " + time.Now().Add(o.Lifetime).Format("2 January 2006") + " at the latest"
+		s := approvals.Standing{Scope: r.Scope, Server: r.Tool.Server, Tool: r.Tool.Name(), Pattern: o.Pattern, Arguments: arguments, Since: time.Now()}
+		if o.Longest >= Session {
+			session := s
+			session.Session, session.Until = "this", s.Since.Add(o.SessionLifetime)
+			choices = append(choices, Choice{kind + "-session", session.Sentence(), Decision{Verdict: Approved, Remember: Session, Offer: i}})
+		}
+		if o.Longest < Always {
+			continue
+		}
+		ends := r.Lifetimes
+		if len(ends) == 0 {
+			ends = approvals.Lifetimes(o.Lifetime)
+		}
+		for n, end := range ends {
+			name := kind + "-always"
+			if n > 0 {
+				name += "-" + strings.ReplaceAll(end.Name, " ", "-")
 			}
-			choices = append(choices, Choice{kind + "-" + remember.String(), what + ", " + until, Decision{Verdict: Approved, Remember: remember, Offer: i}})
+			s.Until = s.Since.Add(end.Duration)
+			choices = append(choices, Choice{name, s.Sentence(), Decision{Verdict: Approved, Remember: Always, Offer: i, Lifetime: end.Duration}})
 		}
 	}
 	return choices
 }
 
-// Lifetime returns how long the one of Lifetimes with a name is, and 0 for no name.
+// Lifetime returns how long the one of Lifetimes with a name is, and for no name the shortest.
 func (r Request) Lifetime(name string) (lifetime time.Duration, ok bool) {
-	for _, l := range r.Lifetimes {
-		if l.Name == name {
-			return l.Duration, true
+	for _, e := range r.Lifetimes {
+		if e.Name == name {
+			return e.Duration, true
 		}
+	}
+	if name == "" && len(r.Lifetimes) > 0 {
+		return r.Lifetimes[0].Duration, true
 	}
 	return 0, name == ""
 }

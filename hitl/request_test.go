@@ -92,7 +92,7 @@ func TestPersonSeesMetaAndInput(t *testing.T) {
 		if string(asked.Extra) != tt.want {
 			t.Errorf("%s: got %s", name, asked.Extra)
 		}
-		if shown := strings.Contains(out.String(), `"dry_run": "<no>"`) && strings.Contains(out.String(), "opaque"); shown != (tt.want != "") {
+		if shown := strings.Contains(out.String(), `_meta.dry_run`) && strings.Contains(out.String(), `"<no>"`) && strings.Contains(out.String(), "opaque"); shown != (tt.want != "") {
 			t.Errorf("%s: it shows\n%s", name, out)
 		}
 	}

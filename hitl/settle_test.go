@@ -232,7 +232,7 @@ func TestEditIsClassedAgain(t *testing.T) {
 				return hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{}`), Remember: hitl.Always}, nil
 			}
 			return hitl.Decision{}, nil
-		}), hitl.Options{Writes: true, Remember: hitl.Always, MaxPending: 1})(guarded(e)).CallTool(callstate.WithJudge(t.Context(), as(annotation.Destructive())), its)
+		}), hitl.Options{Writes: true, Remember: hitl.Always, AlwaysAtOnce: true, MaxPending: 1})(guarded(e)).CallTool(callstate.WithJudge(t.Context(), as(annotation.Destructive())), its)
 		wantDenied(t, res, err)
 		e.want(t, 0)
 	})

@@ -211,7 +211,7 @@ func ExampleOpen() {
 		return
 	}
 	defer store.Close()
-	_ = hitl.Options{Store: store, Remember: hitl.Always}
+	_ = hitl.Options{Store: store, Remember: hitl.Always, AlwaysAtOnce: true}
 	all, err := store.List(ctx)
 	fmt.Println(len(all), err)
 	// Output: 0 <nil>

@@ -96,7 +96,7 @@ func victim(dir, work string, at int) error {
 	}
 	h := &host{dir: dir, prefix: work, says: work == "first"}
 	guarded := guard.New(h, func(_ context.Context, call middleware.Call) (*middleware.Tool, error) { return call.Tool, nil })
-	h.caller = hitl.New(h, hitl.Options{Store: store, Remember: hitl.Always})(middleware.ToolCallerFunc(
+	h.caller = hitl.New(h, hitl.Options{Store: store, Remember: hitl.Always, AlwaysAtOnce: true})(middleware.ToolCallerFunc(
 		func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 			res, err := guarded.CallTool(ctx, call)
 			if middleware.NotSent(err) { // once more, with the same yes

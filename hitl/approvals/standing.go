@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/safetext"
@@ -86,15 +87,27 @@ func (s Standing) String() string {
 	return safetext.Line(s.Server+"/"+s.Tool) + " with " + what
 }
 
-// Terms describes for whom it is and by whom, since when and until when, and how often it
-// was used, safe to show to a person.
-func (s Standing) Terms() string {
-	end := ""
-	if s.Session != "" {
-		end = " or the end of the session"
+// Sentence states the whole of what is approved: which calls, for whom, until when, and how it ends before that. It is the
+// same in the dialog that offers it and in the list of what is remembered.
+func (s Standing) Sentence() string {
+	whom := "every client"
+	if s.Scope != "" {
+		whom = safetext.Word(s.Scope, 100)
 	}
-	return fmt.Sprintf("for %s, by %s, since %s, until %s%s, used %d times", cmp.Or(safetext.Line(s.Scope), "any client"),
-		cmp.Or(safetext.Line(s.By), "a person without a name"), s.Since.Local().Format(time.DateTime), s.Until.Local().Format(time.DateTime), end, s.Uses)
+	until := "until " + s.Until.Local().Format("2 January 2006")
+	if s.Session != "" {
+		whom = "this session alone"
+		until = "until it ends"
+		if longest := s.Until.Sub(s.Since).Round(time.Minute); longest > 0 {
+			until += ", for " + strings.TrimSuffix(strings.TrimSuffix(longest.String(), "0s"), "0m") + " at most"
+		}
+	}
+	return fmt.Sprintf("Do not ask about %s, for %s, %s; it can be taken back among the remembered approvals", s, whom, until)
+}
+
+// Terms describes by whom and since when it is, and how often it was used, safe to show to a person.
+func (s Standing) Terms() string {
+	return fmt.Sprintf("by %s, since %s, used %d times", cmp.Or(safetext.Line(s.By), "a person without a name"), s.Since.Local().Format(time.DateTime), s.Uses)
 }
 
 // Covers reports whether the call is one that the person approved, in whichever session.

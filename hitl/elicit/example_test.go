@@ -49,7 +49,7 @@ func ExampleNew() {
 	_, err = session.CallTool(ctx, &mcp.CallToolParams{Name: "delete_customer", Arguments: customer{"Ada"}})
 	fmt.Println(err)
 	// Output:
-	// client:     crm/delete_customer: dangerous
+	// client:     Delete customer Ada of crm
 	// server: deleted Ada
 	// <nil>
 }

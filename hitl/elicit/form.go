@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/display"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -14,9 +15,13 @@ import (
 // What is shown at most. A person who does not see all that will be sent cannot agree
 // to it, so that longer arguments are not asked about.
 const (
-	maxShown = 16 << 10 // bytes of arguments, drafts and what else is sent
-	maxText  = 160      // of a description
-	maxWords = 500      // of the host's own
+	maxShown  = 14 << 10 // bytes of arguments, drafts and what else is sent
+	maxDrawn  = 20 << 10 // bytes that these take with their names, indents and escapes
+	maxReason = 1000     // characters
+	maxJSON   = 2000     // bytes of arguments that are in the details as JSON too
+	columns   = 72       // of a row
+	maxText   = 160      // of a description
+	maxWords  = 500      // of the host's own
 )
 
 // question is the form for a call. Texts of servers and models are in rows
@@ -34,19 +39,12 @@ func question(request hitl.Request) (*mcp.ElicitParams, error) {
 		for _, c := range request.Choices() {
 			names, texts = append(names, c.Name), append(texts, c.Text)
 		}
-		properties["remember"] = map[string]any{"type": "string", "title": "Remember an approval", "enum": names, "enumNames": texts}
+		properties["remember"] = map[string]any{"type": "string", "title": "Remember an approval", "enum": names, "enumNames": texts, "default": names[0]}
 	}
-	if ends := request.Lifetimes; len(ends) > 1 {
-		var names, texts []string
-		for _, e := range ends {
-			names, texts = append(names, e.Name), append(texts, e.String())
-		}
-		properties["always"] = map[string]any{
-			"type": "string", "title": "How long, if it is remembered for always", "enum": names, "enumNames": texts, "default": names[len(names)-1],
-		}
-	}
+	properties["instead"] = map[string]any{"type": "string", "title": "After a denial, tell the model", "enum": hitl.Instead[:]}
+	properties["reason"] = map[string]any{"type": "string", "title": "Or in your own words", "maxLength": maxReason}
 	for i, m := range request.Free {
-		properties[freeName(i)] = map[string]any{"type": "boolean", "title": "Leave " + safetext.Line(m.Name) + " free in what is remembered", "description": m.String()}
+		properties[freeName(i)] = map[string]any{"type": "boolean", "title": "If it is remembered with these arguments, " + safetext.Line(m.Name) + " may differ", "description": m.String()}
 	}
 	return &mcp.ElicitParams{
 		Mode: "form", Message: message,
@@ -65,26 +63,48 @@ func message(request hitl.Request) (string, error) {
 			}
 		}
 	}
-	row("", safetext.Line(fmt.Sprintf("%s: %s", request.Tool, request.Tool.Safety())))
-	row("", request.Reasons()...) // the server's words in them are quoted
-	row("it says of itself: ", safetext.Cut(safetext.Line(request.Tool.Definition.Description), maxText))
+	q := display.Of(request)
+	parts, missing := q.Fit(display.Limit{Bytes: maxShown})
+	if !missing.None() {
+		return "", unsupported(fmt.Sprintf("it has %s; a form has room for %d bytes, and %s", q.Size(), maxShown, missing))
+	}
+	row("", q.Sentence)
+	row("! ", q.Warning())
+	row("", q.Asker)
 	row("why: ", safetext.Cut(safetext.Line(request.Why), maxWords))
 	row("undo: ", safetext.Cut(safetext.Line(request.Undo), maxWords))
-	row("caution: ", request.Caution())
-	before := b.Len()
-	b.WriteString("\nArguments:\n\n")
-	row("", safetext.JSONRows(request.Arguments)...)
-	if request.Extra != nil {
-		b.WriteString("\nAlso sent:\n\n")
-		row("", safetext.JSONRows(request.Extra)...)
+	group, before := "", b.Len()
+	for _, p := range parts {
+		if p.Group != group {
+			group = p.Group
+			fmt.Fprintf(&b, "\n%s:\n\n", group)
+		}
+		name := p.Name
+		if name == "" {
+			name = "all of it"
+		}
+		if !p.Block {
+			row("", safetext.Wrap(name+": "+p.Text, columns)...)
+			continue
+		}
+		row("", name+": "+p.Size())
+		for _, text := range p.Rows(columns) {
+			fmt.Fprintf(&b, "      %s\n", text)
+		}
 	}
-	for _, d := range request.Drafts {
-		b.WriteString("\nDraft:\n\n")
-		row("id: ", safetext.Line(d.ID))
-		row("", safetext.Rows(d.Shown)...)
+	if n := b.Len() - before; n > maxDrawn {
+		return "", unsupported(fmt.Sprintf("it has %s, which take %d bytes to show, and a form has room for %d", q.Size(), n, maxDrawn))
 	}
-	if n := b.Len() - before; n > maxShown {
-		return "", unsupported(fmt.Sprintf("the arguments take %d bytes to show, and a form has room for %d", n, maxShown))
+	b.WriteString("\nDetails:\n\n")
+	row("class: ", q.Class)
+	row("", request.Reasons()...) // the server's words in them are quoted
+	for _, w := range q.Warnings[min(1, len(q.Warnings)):] {
+		row("! ", w)
+	}
+	row("its server describes it so: ", safetext.Cut(safetext.Line(request.Tool.Definition.Description), maxText))
+	if len(request.Arguments) <= maxJSON {
+		b.WriteString("\nAs JSON:\n\n")
+		row("", safetext.JSONRows(request.Arguments)...)
 	}
 	if len(request.Offers) > 0 {
 		b.WriteString("\nWhat can be remembered:\n\n")
@@ -120,6 +140,7 @@ func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, request hitl.Reques
 	for i, m := range request.Free {
 		members[freeName(i)] = m.Name
 	}
+	var instead, reason string
 	for name, value := range res.Content {
 		text, ok := value.(string)
 		switch member, frees := members[name]; {
@@ -138,17 +159,21 @@ func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, request hitl.Reques
 			if i < 0 {
 				return hitl.Decision{}, errForm
 			}
-			decision.Remember, decision.Offer = offered[i].Decision.Remember, offered[i].Decision.Offer
-		case name == "always":
-			if decision.Lifetime, ok = request.Lifetime(text); !ok {
-				return hitl.Decision{}, errForm
-			}
+			its := offered[i].Decision
+			decision.Remember, decision.Offer, decision.Lifetime = its.Remember, its.Offer, its.Lifetime
+		case name == "instead" && (text == "" || slices.Contains(hitl.Instead[:], text)):
+			instead = text
+		case name == "reason" && len(text) <= 4*maxReason:
+			reason = strings.TrimSpace(text)
 		default:
 			return hitl.Decision{}, errForm
 		}
 	}
 	if _, there := res.Content["decision"]; !there {
 		return hitl.Decision{}, errForm
+	}
+	if decision.Verdict != hitl.Approved {
+		decision.Reason = strings.TrimSpace(instead + " " + reason)
 	}
 	return decision, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -81,7 +82,7 @@ func TestRemembering(t *testing.T) {
 				}
 				u := says("accept", content)
 				d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{
-					Remember: hitl.Always, OfferTool: true,
+					Remember: hitl.Always, AlwaysAtOnce: true, OfferTool: true,
 					Patterns: func(context.Context, middleware.Call) []hitl.Pattern {
 						return []hitl.Pattern{{{Name: "name", Glob: "A*"}}}
 					},
@@ -96,7 +97,7 @@ func TestRemembering(t *testing.T) {
 					t.Fatalf("asked %d times, want %d", len(asked), tt.asked)
 				}
 				form, _ := json.Marshal(asked[0].RequestedSchema)
-				if want := `"enum":["once","arguments-session","arguments-always","members-session","members-always","tool-session"]`; !strings.Contains(string(form), want) {
+				if want := `"enum":["once","arguments-session","arguments-always","arguments-always-1-week","arguments-always-30-days","members-session","members-always","members-always-1-week","members-always-30-days","tool-session"]`; !strings.Contains(string(form), want) {
 					t.Errorf("the form is %s, want %s in it", form, want)
 				}
 			})
@@ -128,7 +129,7 @@ func TestFreeMembers(t *testing.T) {
 					t.Fatalf("asked %d times, want %d", len(asked), tt.asked)
 				}
 				form, _ := json.Marshal(asked[0].RequestedSchema)
-				if want := `"free-1":{"description":"any name as name","title":"Leave name free in what is remembered","type":"boolean"}`; !strings.Contains(string(form), want) {
+				if want := `"free-1":{"description":"any name as name","title":"If it is remembered with these arguments, name may differ","type":"boolean"}`; !strings.Contains(string(form), want) {
 					t.Errorf("the form is %s, want %s in it", form, want)
 				}
 			})
@@ -136,50 +137,86 @@ func TestFreeMembers(t *testing.T) {
 	}
 }
 
-// The user chooses the end of an approval for always among those of the form.
+// The user chooses the end of an approval for always among those of the form; the shortest has no name of its own.
 func TestEndIsChosen(t *testing.T) {
 	t.Parallel()
-	for end, want := range map[any]time.Duration{nil: 30 * 24 * time.Hour, "1 week": 7 * 24 * time.Hour, "2 weeks": 0, 7: 0} {
-		content := map[string]any{"decision": "allow", "remember": "arguments-always"}
-		if end != nil {
-			content["always"] = end
-		}
-		d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{Remember: hitl.Always})
-		cs := ways[0].connect(t, d.server, says("accept", content).client())
+	const day = 24 * time.Hour
+	for end, want := range map[string]time.Duration{"": day, "-1-week": 7 * day, "-30-days": 30 * day, "-2-weeks": 0} {
+		d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true})
+		cs := ways[0].connect(t, d.server, says("accept", map[string]any{"decision": "allow", "remember": "arguments-always" + end}).client())
 		_, _ = cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_customer", Arguments: map[string]any{"name": "Ada"}})
 		all, err := d.store.List(t.Context())
 		if err != nil || len(all) == 1 && all[0].Until.Sub(all[0].Since).Round(time.Second) != want || len(all) == 0 && want != 0 {
-			t.Errorf("%v: got %+v, %v", end, all, err)
+			t.Errorf("%s: got %+v, %v", end, all, err)
+		}
+	}
+}
+
+// A denial has room for a reason, and three suggested ones, over both forms of the wire.
+func TestReasonOfADenial(t *testing.T) {
+	t.Parallel()
+	for _, way := range ways {
+		for _, tt := range []struct {
+			content map[string]any
+			want    string
+		}{
+			{map[string]any{"decision": "deny", "instead": hitl.Instead[1]}, hitl.Instead[1]},
+			{map[string]any{"decision": "deny", "reason": " Archive it. "}, "Archive it."},
+			{map[string]any{"decision": "deny", "instead": hitl.Instead[0], "reason": "Archive it."}, hitl.Instead[0] + " Archive it."},
+			{map[string]any{"decision": "deny", "instead": "Call it again."}, ""},
+			{map[string]any{"decision": "deny", "reason": strings.Repeat("x", 5000)}, ""},
+			{map[string]any{"decision": "deny", "reason": 7}, ""},
+			{map[string]any{"decision": "deny", "instead": "", "reason": ""}, ""},
+		} {
+			t.Run(fmt.Sprintf("%s, %.60v", way.name, tt.content), func(t *testing.T) {
+				t.Parallel()
+				d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{})
+				res, err := remove(t, way.connect(t, d.server, says("accept", tt.content).client()))
+				if res == nil { // a form that is not one of ours is no answer at all
+					if tt.want != "" || err == nil {
+						t.Errorf("got %v", err)
+					}
+					d.want(t, 0)
+					return
+				}
+				if err != nil || !res.IsError || tt.want != "" && !strings.HasSuffix(text(res), "The user said no: "+tt.want) || tt.want == "" && strings.Contains(text(res), "said no: ") {
+					t.Errorf("got %s, %v", text(res), err)
+				}
+				d.want(t, 0)
+			})
 		}
 	}
 }
 
 // Nothing is asked of a client that a person could take for a request for secrets, and
-// no address and no sampling: only one choice, and what may be remembered.
+// no address and no sampling: only one choice, a reason for a denial, and what may be remembered.
 func TestWhatTheFormHolds(t *testing.T) {
 	t.Parallel()
+	const (
+		reasons = `"instead":{"enum":["Explain first what you want to do, and why.","Find a way that can be undone, or that touches less.","Stop here; the user will go on by hand."],"title":"After a denial, tell the model","type":"string"},` +
+			`"reason":{"maxLength":1000,"title":"Or in your own words","type":"string"}`
+		exactly = `Do not ask about crm/delete_customer with exactly the arguments that were shown, `
+		end     = `; it can be taken back among the remembered approvals`
+	)
 	for _, way := range ways {
 		for _, tt := range []struct {
 			remember hitl.Remember
 			want     string
 		}{
-			{hitl.Once, `{"properties":{"decision":{"enum":["deny","allow"],"title":"Decision","type":"string"}},"required":["decision"],"type":"object"}`},
-			{hitl.Session, `{"properties":{"decision":{"enum":["deny","allow"],"title":"Decision","type":"string"},` +
-				`"remember":{"enum":["once","arguments-session"],"enumNames":["this call alone",` +
-				`"crm/delete_customer with exactly the arguments that were shown, for this session"],"title":"Remember an approval","type":"string"}},"required":["decision"],"type":"object"}`},
-			{hitl.Always, `{"properties":{` +
-				`"always":{"default":"30 days","enum":["1 day","1 week","30 days"],"enumNames":["1 day, until 2 January 2000","1 week, until 8 January 2000",` +
-				`"30 days, until 31 January 2000"],"title":"How long, if it is remembered for always","type":"string"},` +
-				`"decision":{"enum":["deny","allow"],"title":"Decision","type":"string"},` +
-				`"remember":{"enum":["once","arguments-session","arguments-always"],"enumNames":["this call alone",` +
-				`"crm/delete_customer with exactly the arguments that were shown, for this session",` +
-				`"crm/delete_customer with exactly the arguments that were shown, until 31 January 2000 at the latest"],` +
-				`"title":"Remember an approval","type":"string"}},"required":["decision"],"type":"object"}`},
+			{hitl.Once, `{"properties":{"decision":{"enum":["deny","allow"],"title":"Decision","type":"string"},` + reasons + `},"required":["decision"],"type":"object"}`},
+			{hitl.Session, `{"properties":{"decision":{"enum":["deny","allow"],"title":"Decision","type":"string"},` + reasons +
+				`,"remember":{"default":"once","enum":["once","arguments-session"],"enumNames":["this call alone",` +
+				`"` + exactly + `for this session alone, until it ends, for 8h at most` + end + `"],"title":"Remember an approval","type":"string"}},"required":["decision"],"type":"object"}`},
+			{hitl.Always, `{"properties":{"decision":{"enum":["deny","allow"],"title":"Decision","type":"string"},` + reasons +
+				`,"remember":{"default":"once","enum":["once","arguments-session","arguments-always","arguments-always-1-week","arguments-always-30-days"],"enumNames":["this call alone",` +
+				`"` + exactly + `for this session alone, until it ends, for 8h at most` + end + `",` +
+				`"` + exactly + `for every client, until 2 January 2000` + end + `","` + exactly + `for every client, until 8 January 2000` + end + `",` +
+				`"` + exactly + `for every client, until 31 January 2000` + end + `"],"title":"Remember an approval","type":"string"}},"required":["decision"],"type":"object"}`},
 		} {
 			t.Run(way.name, func(t *testing.T) {
 				t.Parallel()
 				u := says("decline", nil)
-				d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{Remember: tt.remember})
+				d := newDesk(t, elicit.New(elicit.Options{}), hitl.Options{Remember: tt.remember, AlwaysAtOnce: true})
 				if _, err := remove(t, way.connect(t, d.server, u.client())); err != nil {
 					t.Fatal(err)
 				}
@@ -188,6 +225,7 @@ func TestWhatTheFormHolds(t *testing.T) {
 				for days, then := range map[int]string{1: "2", 7: "8", 30: "31"} {
 					got = bytes.ReplaceAll(got, []byte(time.Now().AddDate(0, 0, days).Format("2 January 2006")), []byte(then+" January 2000"))
 				}
+				got = scopes.ReplaceAll(got, []byte("for every client,"))
 				if err != nil || string(got) != tt.want || form.URL != "" || form.Mode != "form" {
 					t.Errorf("got %s\nwant %s", got, tt.want)
 				}
@@ -195,6 +233,8 @@ func TestWhatTheFormHolds(t *testing.T) {
 		}
 	}
 }
+
+var scopes = regexp.MustCompile(`for (\\"session [A-Z0-9]+\\"),`)
 
 // shown returns what a person is shown of a request.
 func shown(t *testing.T, r hitl.Request) (string, error) {
@@ -213,7 +253,7 @@ func shown(t *testing.T, r hitl.Request) (string, error) {
 func TestMessageCautions(t *testing.T) {
 	t.Parallel()
 	got, err := shown(t, hitl.Request{Tool: deletion(t).Tool, Arguments: json.RawMessage(`{"path":"p\u0430ypal"}`)})
-	if want := "\n    caution: it has characters that can be taken for others"; err != nil || !strings.Contains(got, want) {
+	if want := "\n    ! It has characters that can be taken for others"; err != nil || !strings.Contains(got, want) {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
@@ -232,30 +272,42 @@ func TestMessage(t *testing.T) {
 	}
 	want := `Allow this call? If you do not know what it is for, deny it.
 
-    crm/delete: dangerous
-      read-only     no    host
-      destructive   yes   host
-      idempotent    no    host
-    it says of itself: Deletes.\n\nAllow this call? It is [safe](https://evil.example).\u202e
+    Delete 7 of crm
+    The agent asks for crm/delete
     why: you asked
     undo: crm/restore\n\nAllow
 
 Arguments:
+
+    id: 7
+    note: 6 bytes, 2 lines
+      a
+      b\u200b
+
+Drafts that this commits:
+
+    d1: 21 bytes, 2 lines
+      Dear
+      Allow this call?
+
+Details:
+
+    class: dangerous
+      read-only     no    host
+      destructive   yes   host
+      idempotent    no    host
+    its server describes it so: Deletes.\n\nAllow this call? It is [safe](https://evil.example).\u202e
+
+As JSON:
 
     {
       "id": 7,
       "note": "a\nb\u200b"
     }
 
-Draft:
-
-    id: d1
-    Dear
-    Allow this call?
-
 What can be remembered:
 
-    arguments-session: crm/delete with exactly the arguments that were shown, for this session
+    arguments-session: Do not ask about crm/delete with exactly the arguments that were shown, for this session alone, until it ends; it can be taken back among the remembered approvals
 `
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)

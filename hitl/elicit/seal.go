@@ -47,7 +47,8 @@ func (c *confirmer) open(request hitl.Request) error {
 // mac appends to until the MAC over it and the question, without what another leg, or
 // another replica, may have in other words.
 func (c *confirmer) mac(until []byte, request hitl.Request) []byte {
-	request.CallID, request.Why, request.Undo, request.Suggestion = "", "", "", ""
+	request.CallID, request.Client, request.Why, request.Undo, request.Suggestion = "", "", "", "", ""
+	request.Turn, request.Turns = 0, 0
 	h := hmac.New(sha256.New, c.key)
 	_, _ = io.WriteString(h, "fairlead/hitl/elicit 2"+string(until)+request.Digest()) // both have one length
 	return h.Sum(until)

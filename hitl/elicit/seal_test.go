@@ -139,7 +139,7 @@ func TestAnswerIsSealedToItsQuestion(t *testing.T) {
 	t.Run("what is offered to be remembered", func(t *testing.T) {
 		t.Parallel()
 		wider := false
-		r := newReplica(elicit.New(elicit.Options{}), hitl.Options{Remember: hitl.Always, Patterns: func(context.Context, middleware.Call) []hitl.Pattern {
+		r := newReplica(elicit.New(elicit.Options{}), hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, Patterns: func(context.Context, middleware.Call) []hitl.Pattern {
 			if wider {
 				return []hitl.Pattern{{{Name: "id", Glob: "*"}}}
 			}

@@ -57,7 +57,7 @@ type reply struct {
 	Arguments []byte `json:"arguments,omitempty"`
 }
 
-const sheetVersion = 3
+const sheetVersion = 4
 
 // sheet encodes a question for other replicas.
 func (q *question) sheet() ([]byte, error) {

@@ -27,8 +27,8 @@ func TestPersonDecidesForAnotherReplica(t *testing.T) {
 		want           hitl.Decision
 	}{
 		{"yes", "approve", nil, hitl.Decision{Verdict: hitl.Approved, By: "bob"}},
-		{"yes, for always, a pattern", "approve", []string{"remember", "members-always"}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Remember: hitl.Always, Offer: 1}},
-		{"yes, for a week", "approve", []string{"remember", "members-always", "always", "1 week"}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Remember: hitl.Always, Offer: 1, Lifetime: 7 * 24 * time.Hour}},
+		{"yes, for always, a pattern", "approve", []string{"remember", "members-always"}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Remember: hitl.Always, Offer: 1, Lifetime: 24 * time.Hour}},
+		{"yes, for a week", "approve", []string{"remember", "members-always-1-week"}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Remember: hitl.Always, Offer: 1, Lifetime: 7 * 24 * time.Hour}},
 		{"no, and why", "deny", []string{"reason", "archive it"}, hitl.Decision{By: "bob", Reason: "archive it"}},
 		{"yes, edited", "edit", []string{"arguments", `{"path":"b.txt"}`}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Arguments: []byte(`{"path":"b.txt"}`)}},
 	} {
@@ -124,7 +124,7 @@ func TestBoardIsNotTrusted(t *testing.T) {
 		return func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), old, with)) }
 	}
 	for name, question := range map[string]func([]byte) []byte{
-		"another version":    change(`"v":3`, `"v":1`),
+		"another version":    change(`"v":4`, `"v":1`),
 		"cut off":            func(b []byte) []byte { return b[:len(b)/2] },
 		"nothing":            func([]byte) []byte { return nil },
 		"another tool":       change(`"name":"delete"`, `"name":"read"`),
@@ -147,7 +147,7 @@ func TestBoardIsNotTrusted(t *testing.T) {
 		})
 	}
 	for name, answer := range map[string]func([]byte) []byte{
-		"another version": change(`"v":3`, `"v":7`),
+		"another version": change(`"v":4`, `"v":7`),
 		"another digest":  change(`"digest":"`, `"digest":"0`),
 		"nothing":         func([]byte) []byte { return nil },
 		"rubbish":         func([]byte) []byte { return []byte("yes") },

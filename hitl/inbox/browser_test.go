@@ -202,6 +202,9 @@ func (b *browser) decides(id, decision string, more ...string) page {
 func (b *browser) form(id, decision string, more ...string) url.Values {
 	b.tb.Helper()
 	form := url.Values{"decision": {decision}, "digest": {field(b.get("/approvals/question/"+id).text, "digest")}}
+	if decision != "deny" {
+		form.Set("shown", "all")
+	}
 	for i := 0; i < len(more); i += 2 {
 		form[more[i]] = []string{more[i+1]}
 	}

@@ -56,7 +56,10 @@ func read(form url.Values, q *question) (answer, error) {
 		if len(reason) > maxReason {
 			return bad("The reason has %d bytes; at most %d are passed on.", len(reason), maxReason)
 		}
-		a.decision.Reason = strings.TrimSpace(plain(reason))
+		if instead := form.Get("instead"); instead != "" && !slices.Contains(hitl.Instead[:], instead) {
+			return bad("The page suggested no such reason.")
+		}
+		a.decision.Reason = strings.TrimSpace(form.Get("instead") + " " + strings.TrimSpace(plain(reason)))
 	case what != "approve" && what != "edit":
 		return bad("The form says neither yes nor no.")
 	case q == nil:
@@ -70,15 +73,11 @@ func read(form url.Values, q *question) (answer, error) {
 	default:
 		a.decision.Verdict = hitl.Approved
 		offered := q.request.Choices()
-		var ok bool
 		i := slices.IndexFunc(offered, func(c hitl.Choice) bool { return c.Name == cmp.Or(form.Get("remember"), "once") })
 		if i < 0 {
 			return bad("The page offered no such thing to remember.")
 		}
 		a.decision = offered[i].Decision
-		if a.decision.Lifetime, ok = q.request.Lifetime(form.Get("always")); !ok {
-			return bad("The page offered no such end.")
-		}
 		for i, m := range q.request.Free {
 			if form.Has(freeName(i)) && a.decision.Remember != hitl.Once && a.decision.Offer == 0 {
 				a.decision.Free = append(a.decision.Free, m.Name)

@@ -35,7 +35,7 @@ var (
 	errUnknown  = refuse(http.StatusNotFound, "There is no such question. It was decided long ago, or never asked.")
 	errOther    = refuse(http.StatusConflict, "What you were shown is not what waits. Nothing was decided; look at it again.")
 	errLate     = refuse(http.StatusGone, "Its time is over, the caller gave up, or it was answered elsewhere. Nothing was decided here.")
-	errPart     = refuse(http.StatusForbidden, "Not all of it was shown beside the others. Look at all of it to approve it.")
+	errPart     = refuse(http.StatusForbidden, "Not all of it was shown there. Open the question and read all of it to approve it.")
 	errForgot   = refuse(http.StatusGone, "There is no such remembered approval. It was taken back already, or has ended.")
 	errForget   = refuse(http.StatusServiceUnavailable, "The store does not answer, so the approval may still be remembered. Try again.")
 	errOwn      = refuse(http.StatusForbidden, "This is a call of your own; somebody else has to approve it. You may deny it.")

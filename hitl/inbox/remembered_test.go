@@ -45,7 +45,7 @@ func TestRememberedIsShownAndTakenBack(t *testing.T) {
 		const sentence = "files/delete with path under drafts/, any name"
 		for path, want := range map[string]int{"/approvals/": 3, "/approvals/question/one": 1} {
 			p := b.get(path)
-			p.want(t, http.StatusOK, "<bdi>"+sentence+"</bdi>", "for ann, by ada&lt;b&gt;, since 2000-01-01 ", "used 0 times", `aria-label="Take back: `+sentence)
+			p.want(t, http.StatusOK, "<bdi>Do not ask about "+sentence+", for ann, until ", "by ada&lt;b&gt;, since 2000-01-01 ", "used 0 times", `aria-label="Take back: `+sentence)
 			if got := strings.Count(p.text, ">Take back<"); got != want {
 				t.Errorf("%s: %d are shown, want %d:\n%s", path, got, want, p.text)
 			}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/fairlead-go/fairlead/hitl"
 )
 
 //go:embed page
@@ -140,6 +142,10 @@ func (in *Inbox) changes(w http.ResponseWriter, r *http.Request, _ *session) {
 	_, _ = fmt.Fprint(w, in.version)
 }
 
+// shownAll is the field of a form whose page showed all of the question. Without it the form is one of the
+// list, and approves what the list shows all of.
+const shownAll = "all"
+
 func (in *Inbox) decision(w http.ResponseWriter, r *http.Request, s *session) {
 	id := r.PathValue("id")
 	q, over := in.find(id)
@@ -147,7 +153,7 @@ func (in *Inbox) decision(w http.ResponseWriter, r *http.Request, s *session) {
 		in.refused(w, r, errHurry)
 		return
 	}
-	fields := []string{"decision", "digest", "reason", "arguments", "remember", "always"}
+	fields := []string{"decision", "digest", "shown", "instead", "reason", "arguments", "remember"}
 	if q != nil {
 		for i := range q.request.Free {
 			fields = append(fields, freeName(i))
@@ -156,7 +162,10 @@ func (in *Inbox) decision(w http.ResponseWriter, r *http.Request, s *session) {
 	form, err := readForm(w, r, fields...)
 	if err == nil {
 		var a answer
-		if a, err = read(form, q); err == nil {
+		if a, err = read(form, q); err == nil && a.decision.Verdict == hitl.Approved && q != nil && form.Get("shown") != shownAll && !in.card(s, q, listed).Missing.None() {
+			err = errPart
+		}
+		if err == nil {
 			err = in.decide(r.Context(), id, a, s)
 		}
 	}

@@ -55,7 +55,7 @@ func (in *Inbox) decideTogether(w http.ResponseWriter, r *http.Request, s *sessi
 	}
 	for _, id := range ticked {
 		var err error = errPart
-		if q, _ := in.find(id); q == nil || verdict == hitl.Denied || in.card(s, q, maxRows, maxValue).Plain() {
+		if q, _ := in.find(id); q == nil || verdict == hitl.Denied || in.card(s, q, listed).Plain() {
 			err = in.decide(r.Context(), id, answer{digest: form.Get(prefix + id), decision: hitl.Decision{Verdict: verdict}}, s)
 		}
 		if err != nil {

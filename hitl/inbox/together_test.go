@@ -67,7 +67,7 @@ func TestTickedIsWhatWasShown(t *testing.T) {
 		"folded":             func(r *hitl.Request, _ url.Values) { r.Arguments = object(strings.Repeat("word ", 100), "a") },
 		"left out":           func(r *hitl.Request, _ url.Values) { r.Arguments = object(strings.Repeat("x", 5000), "a") },
 		"a long draft": func(r *hitl.Request, _ url.Values) {
-			r.Drafts = []hitl.Draft{{ID: "1", Shown: strings.Repeat("x", 300)}}
+			r.Drafts = []hitl.Draft{{ID: "1", Shown: strings.Repeat("x", 600)}}
 		},
 		"own": func(r *hitl.Request, _ url.Values) { r.Scope = "Bob" },
 	} {

@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"html/template"
 	"log/slog"
@@ -13,16 +12,18 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/display"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 var pages = template.Must(template.ParseFS(files, "page/*.html"))
 
-// What the list shows; the page of one question shows all of it.
+// listed is what the list, and the page of the questions of one tool, have room for of each question: on a phone, too, both
+// buttons are on the screen then. The page of one question shows all of it.
+var listed = display.Limit{Lines: 9, Columns: 44}
+
 const (
 	maxCards = 100
-	maxRows  = 40
-	maxValue = 4 << 10
 
 	maxEarlier = 5 // decisions that the page of one question shows
 )
@@ -52,18 +53,22 @@ type (
 		At                              time.Time
 	}
 	card struct {
-		ID, Digest, Tool, Class string
-		Reasons                 []string
-		Does, Why, Undo         string
-		Caution, Suggestion     string
-		Scope, CallID, Brief    string
-		Left                    time.Duration // 0 where there is no limit
-		Rows                    []row
-		Extra, Drafts           []row
-		ClientIDs               []row // of what the client calls it, folded
-		Own                     bool
-		Whole                   bool   // nothing is left out, so it may be approved here
-		Together                string // the query of the page that shows those of this tool, if there are more
+		display.Question
+
+		ID, Digest    string
+		CallID, Brief string
+		Left          time.Duration // 0 where there is no limit
+		Shown         []group
+		Missing       display.Missing // with anything of it, there is no button to approve
+		JSON          string
+		ClientIDs     string // what the client calls it, as JSON
+		Own           bool
+		Together      string // the query of the page that shows those of this tool, if there are more
+		Instead       [3]string
+	}
+	group struct {
+		Name  string
+		Parts []display.Part
 	}
 	togetherPage struct {
 		listPage
@@ -79,9 +84,8 @@ type (
 	questionPage struct {
 		card
 		Version           int
-		Remember          []hitl.Choice
+		Remember          []hitl.Choice // beside once
 		Free              hitl.Pattern
-		Ends              []approvals.Lifetime
 		Kept              *memory
 		Earlier           []past // decisions on the same tool, newest first
 		Editable          string
@@ -134,7 +138,7 @@ func (in *Inbox) listed(s *session, done []string, together string) listPage {
 	}
 	in.mu.Unlock()
 	for _, q := range waiting {
-		c := in.card(s, q, maxRows, maxValue)
+		c := in.card(s, q, listed)
 		if c.Together = q.together(); len(of[c.Together]) == 1 {
 			c.Together = ""
 		}
@@ -143,54 +147,40 @@ func (in *Inbox) listed(s *session, done []string, together string) listPage {
 	return page
 }
 
-// card draws a question, up to so many rows of so many bytes each.
-func (in *Inbox) card(s *session, q *question, mostRows, mostBytes int) card {
+// card draws a question, for a place with a limit.
+func (in *Inbox) card(s *session, q *question, l display.Limit) card {
 	r := q.request
 	c := card{
-		ID: r.ID, Digest: q.digest, Tool: safetext.Line(r.Tool.String()), Class: r.Tool.Safety().String(),
-		Reasons: r.Reasons(), Does: safetext.Text(r.Tool.Definition.Description),
-		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Caution: r.Caution(), Suggestion: r.Suggestion, Scope: safetext.Line(r.Scope), CallID: safetext.Line(r.CallID),
-		Rows: rows(r.Arguments), Extra: rows(r.Extra), ClientIDs: rows(r.ClientIDs), Own: !in.mayApprove(s, q), Whole: true, Brief: brief(r.Arguments),
+		Question: display.Of(r), ID: r.ID, Digest: q.digest, CallID: safetext.Line(r.CallID), Own: !in.mayApprove(s, q), Brief: brief(r.Arguments),
+		JSON: editable(r.Arguments), ClientIDs: editable(r.ClientIDs), Instead: hitl.Instead,
 	}
 	if !r.Deadline.IsZero() {
 		c.Left = max(time.Until(r.Deadline), time.Millisecond)
 	}
-	for i, reason := range c.Reasons {
-		c.Reasons[i] = safetext.Line(strings.Join(strings.Fields(reason), " "))
+	parts, missing := c.Fit(l)
+	c.Missing = missing
+	for _, p := range parts {
+		if n := len(c.Shown); n == 0 || c.Shown[n-1].Name != p.Group {
+			c.Shown = append(c.Shown, group{Name: p.Group})
+		}
+		last := &c.Shown[len(c.Shown)-1]
+		last.Parts = append(last.Parts, p)
 	}
-	for _, d := range r.Drafts {
-		c.Drafts = append(c.Drafts, row{Name: safetext.Line(d.ID), Text: draftText(d.Shown)})
+	if l != (display.Limit{}) { // what is not approved is cut in a list
+		for _, text := range []*string{&c.Does, &c.Why, &c.Undo} {
+			*text = safetext.Cut(*text, maxWords)
+		}
+		c.JSON = safetext.Cut(c.JSON, maxWords)
 	}
-	c.limit(mostRows, mostBytes)
 	return c
 }
 
-// limit leaves out what is too much for a list. Then there is no button to approve.
-func (c *card) limit(mostRows, mostBytes int) {
-	for _, text := range []*string{&c.Does, &c.Why, &c.Undo, &c.Tool, &c.Scope, &c.CallID} {
-		if len(*text) > mostBytes {
-			*text, c.Whole = safetext.Cut(*text, mostBytes), false
-		}
-	}
-	if c.ClientIDs = c.ClientIDs[:min(len(c.ClientIDs), mostRows)]; mostRows == maxRows {
-		c.ClientIDs = nil // the page of the question has them
-	}
-	for _, list := range []*[]row{&c.Rows, &c.Extra, &c.Drafts} {
-		if len(*list) > mostRows {
-			*list, c.Whole = (*list)[:mostRows], false
-		}
-		for i := range *list {
-			if r := &(*list)[i]; len(r.Text)+len(r.Name) > mostBytes {
-				r.Name, r.Text, c.Whole = safetext.Cut(r.Name, mostBytes/4), safetext.Cut(r.Text, mostBytes/2), false
-			}
-		}
-	}
-}
+// maxWords is how many bytes of a description, of the host's words and of the JSON a list shows.
+const maxWords = 2000
 
 // whole draws a question with nothing left out.
 func (in *Inbox) whole(s *session, q *question) questionPage {
-	const all = 1 << 30
-	page := questionPage{card: in.card(s, q, all, all), ReasonMax: maxReason, Remember: q.request.Choices(), Free: q.request.Free, Ends: q.request.Lifetimes}
+	page := questionPage{card: in.card(s, q, display.Limit{}), ReasonMax: maxReason, Remember: q.request.Choices()[1:], Free: q.request.Free}
 	page.Editable = editable(q.request.Arguments)
 	page.Editor = min(max(strings.Count(page.Editable, "\n")+2, 4), 30)
 	in.mu.Lock()
@@ -204,10 +194,8 @@ func (in *Inbox) whole(s *session, q *question) questionPage {
 	return page
 }
 
-// Plain reports whether all of a question is in sight, so that it may be ticked and approved with others.
-func (c card) Plain() bool {
-	return c.Whole && !c.Own && !slices.ContainsFunc(slices.Concat(c.Rows, c.Extra, c.Drafts), row.Folded)
-}
+// Plain reports whether all of a question is in sight, so that it may be approved here.
+func (c card) Plain() bool { return c.Missing.None() && !c.Own }
 
 func brief(arguments []byte) string {
 	text := safetext.Line(string(arguments[:min(len(arguments), maxPast)]))
@@ -215,13 +203,4 @@ func brief(arguments []byte) string {
 		text += "…"
 	}
 	return text
-}
-
-// Folded reports whether a text is shown behind a line of its beginning.
-func (r row) Folded() bool { return len(r.Text) > 240 || strings.Count(r.Text, "\n") > 4 }
-
-// Beginning is that line.
-func (r row) Beginning() string {
-	first, _, _ := strings.Cut(r.Text, "\n")
-	return cmp.Or(safetext.Cut(first, 120), "…")
 }

@@ -103,7 +103,7 @@ func TestPageCautions(t *testing.T) {
 		b := enters(t, n, in, "")
 		a := ask(t.Context(), in, asks(t, "one", `{"path":"p\u0430ypal"}`))
 		for _, path := range []string{"/approvals/", "/approvals/question/one"} {
-			b.get(path).want(t, http.StatusOK, "it has characters that can be taken for others")
+			b.get(path).want(t, http.StatusOK, "It has characters that can be taken for others")
 		}
 		b.decides("one", "deny").want(t, http.StatusOK)
 		a.want(t, hitl.Denied)
@@ -114,7 +114,7 @@ func TestPageCautions(t *testing.T) {
 func TestPageShowsTheWholeQuestion(t *testing.T) {
 	served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
 		b := enters(t, n, in, "")
-		long := strings.Repeat("a long line. ", 200)
+		long := strings.Repeat("a long line. ", 20)
 		r := asks(t, "one", fmt.Sprintf(`{"path":"a.txt","mode":1,"body":%q}`, long))
 		r.Why, r.Undo = "to make room", "it is kept for a week"
 		r.Offers = []hitl.Offer{{Longest: hitl.Session}, {Tool: true, Longest: hitl.Always, Lifetime: 10 * 24 * time.Hour}}
@@ -123,17 +123,18 @@ func TestPageShowsTheWholeQuestion(t *testing.T) {
 		first := ask(t.Context(), in, r)
 		for _, path := range []string{"/approvals/", "/approvals/question/one"} {
 			b.get(path).want(t, http.StatusOK, "files/delete", "dangerous", "<li>destructive yes inferred by &#34;delete&#34;", "Delete a file.", "to make room",
-				"it is kept for a week", "ann", "call-1", "1 min left", "&#34;a.txt&#34;", "<summary><bdi>&#34;a long line.", long,
-				"&#34;to&#34;: &#34;bob&#34;")
+				"it is kept for a week", "ann", "call-1", "1 min left", "&#34;a.txt&#34;", "Delete a.txt of files", "260 bytes, 1 line")
 		}
-		b.get("/approvals/question/one").want(t, http.StatusOK, "files/delete with exactly the arguments that were shown, for this session")
-		b.get("/approvals/question/one").want(t, http.StatusOK, `<option value="1 week">1 week, until `, `<option value="10 days" selected>`)
-		b.decides("one", "approve", "remember", "tool-always", "always", "30 days").want(t, http.StatusBadRequest, "no such end")
+		b.get("/approvals/question/one").want(t, http.StatusOK, long, "<bdi>7 to</bdi>", "&#34;bob&#34;")
+		b.get("/approvals/").want(t, http.StatusOK, " are not shown.")
+		b.get("/approvals/question/one").want(t, http.StatusOK, `value="arguments-session" checked> <bdi>Do not ask about files/delete with exactly the arguments that were shown, for this session alone`)
+		b.get("/approvals/question/one").want(t, http.StatusOK, `value="tool-always">`, `value="tool-always-1-week">`, `value="tool-always-10-days">`)
+		b.decides("one", "approve", "remember", "tool-always-30-days").want(t, http.StatusBadRequest, "no such thing to remember")
 		b.decides("one", "approve").want(t, http.StatusOK)
 		first.want(t, hitl.Approved)
 
 		ask(t.Context(), in, asks(t, "two", `{}`))
-		b.get("/approvals/question/two").want(t, http.StatusOK, "None.")
+		b.get("/approvals/question/two").want(t, http.StatusOK, "No arguments.")
 		b.decides("two", "deny")
 	})
 }
@@ -157,7 +158,8 @@ func TestListApprovesOnlyWhatItShows(t *testing.T) {
 		{"a long value", func(r *hitl.Request) { r.Arguments = object(strings.Repeat("x", 5000)+"rm -rf", "a") }, false},
 		{"a long name", func(r *hitl.Request) { r.Arguments = object("a", strings.Repeat("x", 5000)+"rm -rf") }, false},
 		{"many members", func(r *hitl.Request) { r.Arguments = members }, false},
-		{"a long description", func(r *hitl.Request) { r.Tool.Definition.Description = strings.Repeat("x", 5000) }, false},
+		{"a long description, of which nothing is approved", func(r *hitl.Request) { r.Tool.Definition.Description = strings.Repeat("x", 5000) }, true},
+		{"a value that is longer than the list has room for, by a little", func(r *hitl.Request) { r.Arguments = object(strings.Repeat("x", 400), "a") }, false},
 		{"a long draft", func(r *hitl.Request) { r.Drafts = []hitl.Draft{{ID: "1", Shown: strings.Repeat("x", 5000)}} }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -171,6 +173,10 @@ func TestListApprovesOnlyWhatItShows(t *testing.T) {
 					t.Errorf("the list approves: %t, want %t", got, tt.whole)
 				}
 				b.get("/approvals/question/one").want(t, http.StatusOK, `value="approve"`)
+				if !tt.whole { // nor by a form of the list that somebody makes
+					b.decides("one", "approve", "shown", "").want(t, http.StatusForbidden, "Not all of it was shown")
+					b.get("/approvals/").want(t, http.StatusOK, "1 waiting")
+				}
 				if len(list) > 64<<10 {
 					t.Errorf("the list has %d bytes", len(list))
 				}
@@ -198,7 +204,7 @@ func TestPageWorksOnAnyScreenAndKeyboard(t *testing.T) {
 		b := enters(t, n, in, "")
 		a := ask(t.Context(), in, asks(t, "one", `{"path":"a.txt"}`))
 		b.get("/approvals/").want(t, http.StatusOK, `<html lang="en">`, "width=device-width", "<main>", "<h1>", `class="skip"`, `role="status"`,
-			`aria-label="Approve files/delete"`, `aria-labelledby="t-one"`, `<noscript><meta http-equiv="refresh" content="10; url=/approvals/">`)
+			`aria-label="Approve: Delete a.txt of files"`, `aria-labelledby="t-one"`, `<noscript><meta http-equiv="refresh" content="10; url=/approvals/">`)
 		p := b.get("/approvals/question/one")
 		p.want(t, http.StatusOK, `<label for="reason">`, `<label for="arguments">`, "<main>", "<nav")
 		if strings.Contains(p.text, "http-equiv") {

@@ -6,21 +6,19 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/display"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
 // A box is what a terminal shows of one call. Its rows are so short that the terminal does
 // not break them, and it has no right-hand border, since characters differ in width.
 type box struct {
-	most   int // rows of one text
-	folded bool
-
 	text bytes.Buffer
 }
 
 func (b *box) heading(text string) {
 	border := "\n  ╭─ "
-	for _, text := range safetext.Wrap(safetext.Line(text), 75) {
+	for _, text := range safetext.Wrap(text, 75) {
 		b.text.WriteString(border + text + "\n")
 		border = "  │ "
 	}
@@ -35,20 +33,39 @@ func (b *box) plain(text string) {
 // row writes a text of one line with its name, unless it is empty.
 func (b *box) row(name, text string) {
 	for _, text := range safetext.Wrap(text, 63) {
+		if len([]rune(name)) > 12 { // it has a row of its own
+			b.plain(name)
+			name = ""
+		}
 		fmt.Fprintf(&b.text, "  │ %-12s %s\n", name, text)
 		name = ""
 	}
 }
 
-// rows writes rows up to the most, and how many it left out.
-func (b *box) rows(rows []string, what string) {
-	for i, r := range rows {
-		if i == b.most {
-			fmt.Fprintf(&b.text, "  │ … %d more lines of %s; d shows them\n", len(rows)-i, what)
-			b.folded = true
-			return
-		}
+// part writes a value: beside its name, or if it has lines of its own below it.
+func (b *box) part(p display.Part) {
+	if !p.Block {
+		b.row(p.Name, p.Text)
+		return
+	}
+	b.row(p.Name, p.Size())
+	for _, r := range p.Rows(columns) {
 		b.text.WriteString("  │   " + r + "\n")
+	}
+}
+
+// parts writes the values of a group.
+func (b *box) parts(parts []display.Part, group string) {
+	heading := group != display.Arguments
+	for _, p := range parts {
+		if p.Group != group {
+			continue
+		}
+		if heading {
+			b.plain(group + ":")
+			heading = false
+		}
+		b.part(p)
 	}
 }
 
@@ -57,45 +74,92 @@ func (b *box) bytes() []byte {
 	return b.text.Bytes()
 }
 
-// How many lines of arguments are shown at first.
+// maxDescription is how many bytes of a server's words are among the details; nothing of them is approved.
+const maxDescription = 600
+
+// columns is the width of a value's own lines.
+const columns = 72
+
+// A depth is how much of a call is shown.
+type depth uint8
+
 const (
-	foldedArguments = 12
-	allArguments    = 1 << 20
+	first   depth = iota // the sentence, a warning, who asks, and what there is room for
+	details              // all of it, with what the class rests on
 )
 
-// show draws the call: what it is, why it is asked about, and exactly what will be sent.
-// It reports whether nothing was folded.
-func (t *terminal) show(request hitl.Request, most int) (whole bool) {
-	b := box{most: most}
-	b.heading(fmt.Sprintf("%s: %s", request.Tool, request.Tool.Safety()))
+// folded is what there is room for at first.
+var folded = display.Limit{Lines: 14, Columns: columns}
+
+// show draws the call: what is done, what is known against it, who asks, and what will be sent. It returns what of that
+// it left out: with anything missing the call is not approved.
+func (t *terminal) show(request hitl.Request, d depth) display.Missing {
+	q, limit := display.Of(request), folded
+	if d == details {
+		limit = display.Limit{}
+	}
+	parts, missing := q.Fit(limit)
+	b := new(box)
+	b.heading(q.Sentence)
+	warnings := q.Warnings
+	if d == first {
+		warnings = warnings[:min(1, len(warnings))]
+	}
+	for _, w := range warnings {
+		b.plain("! " + w)
+	}
+	b.plain(q.Asker)
+	b.row("why", safetext.Line(request.Why))
+	b.row("undo", safetext.Line(request.Undo))
+	b.text.WriteString("  │\n")
+	b.parts(parts, display.Arguments)
+	b.parts(parts, display.AlsoSent)
+	b.parts(parts, display.Drafts)
+	if len(parts) == 0 {
+		b.plain("no arguments")
+	}
+	if !missing.None() {
+		b.plain("… " + missing.String() + "; d shows them")
+	}
+	if d == details {
+		b.details(q, request)
+	}
+	b.offers(request)
+	_, _ = t.out.Write(b.bytes()) // a broken terminal gives no answer either, and that is a denial
+	return missing
+}
+
+// details writes what is one step deeper.
+func (b *box) details(q display.Question, request hitl.Request) {
+	b.text.WriteString("  │\n")
+	b.row("class", q.Class)
 	for _, reason := range request.Reasons() { // the server's words in it are quoted
 		b.plain(strings.TrimPrefix(reason, "  "))
 	}
-	b.row("does", safetext.Cut(safetext.Line(request.Tool.Definition.Description), 160))
-	b.row("why", safetext.Line(request.Why))
-	b.row("undo", safetext.Line(request.Undo))
-	b.row("scope", safetext.Line(request.Scope))
-	b.row("caution", request.Caution())
-	b.rows(safetext.JSONRows(request.Arguments), "arguments")
-	if request.Extra != nil {
-		b.row("also sent", "with the arguments:")
-		b.rows(safetext.JSONRows(request.Extra), "what else is sent")
-	}
-	if request.ClientIDs != nil && most == allArguments {
+	b.row("its server", safetext.Cut(safetext.Line(request.Tool.Definition.Description), maxDescription))
+	if request.ClientIDs != nil {
 		b.row("client", "identifies it by:")
-		b.rows(safetext.JSONRows(request.ClientIDs), "the client's identifiers")
+		for _, r := range safetext.JSONRows(request.ClientIDs) {
+			b.text.WriteString("  │   " + r + "\n")
+		}
 	}
-	for _, d := range request.Drafts {
-		b.row("draft", safetext.Line(d.ID))
-		b.rows(safetext.Rows(d.Shown), "this draft")
+	b.plain("as JSON:")
+	for _, r := range safetext.JSONRows(request.Arguments) {
+		b.text.WriteString("  │   " + r + "\n")
 	}
-	for _, c := range request.Choices()[1:] {
+}
+
+// offers writes what may be remembered, each with its key.
+func (b *box) offers(request hitl.Request) {
+	choices := keyed(request)
+	if len(choices) > 0 {
+		b.text.WriteString("  │\n")
+	}
+	for _, c := range choices {
 		b.row(key(c), c.Text)
 	}
 	for _, m := range request.Free {
 		b.row("free", safetext.Line(m.Name)+": "+m.String())
 	}
 	b.row("suggested", request.Suggestion)
-	_, _ = t.out.Write(b.bytes()) // a broken terminal gives no answer either, and that is a denial
-	return !b.folded
 }

@@ -19,21 +19,47 @@ func TestTerminalShowsTheCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := new(screen)
-		request := asks(t, `{"path":"a.txt","options":{"force":true}}`)
-		request.Tool.Definition.Description = "Delete a file."
-		request.Why, request.Undo, request.Scope = "the user asked for it", "none", "ann"
-		_, _ = terminal.New(strings.NewReader("n\n"), out).Confirm(t.Context(), request)
+		request := asks(t, `{"path":"a.txt","content":"line 1\ntwo\n","options":{"force":true}}`)
+		request.Tool.Definition.Name, request.Tool.Definition.Description = "write", "Write a file."
+		request.Why, request.Scope, request.Client = "the user asked for it", "ann", "claude-code"
+		_, _ = terminal.New(strings.NewReader("d\nn\n"), out).Confirm(t.Context(), request)
 		const want = `
-  ╭─ files/delete: dangerous
+  ╭─ Write a.txt (11 bytes, 2 lines)
+  │ ! It cannot be undone here.
+  │ claude-code asks for files/write, in ann
+  │ why          the user asked for it
+  │
+  │ path         "a.txt"
+  │ content      11 bytes, 2 lines
+  │   line 1
+  │   two
+  │   
+  │ options.force
+  │              true
+  ╰─
+  Allow? [y]es  [N]o  [i]nstead  [e]dit  [d]etails  [?] (30s left): 
+  ╭─ Write a.txt (11 bytes, 2 lines)
+  │ ! It cannot be undone here.
+  │ claude-code asks for files/write, in ann
+  │ why          the user asked for it
+  │
+  │ path         "a.txt"
+  │ content      11 bytes, 2 lines
+  │   line 1
+  │   two
+  │   
+  │ options.force
+  │              true
+  │
+  │ class        dangerous
   │ read-only     no    inferred
   │ destructive   yes   inferred
   │ idempotent    no    inferred
-  │ does         Delete a file.
-  │ why          the user asked for it
-  │ undo         none
-  │ scope        ann
+  │ its server   Write a file.
+  │ as JSON:
   │   {
   │     "path": "a.txt",
+  │     "content": "line 1\ntwo\n",
   │     "options": {
   │       "force": true
   │     }
@@ -61,7 +87,7 @@ func TestTerminalEscapesWhatOthersWrote(t *testing.T) {
 		{"a long description", func(r *hitl.Request) { r.Tool.Definition.Description = strings.Repeat("x", 5000) }, `xxx…⟦`},
 		{"a long description of escapes", func(r *hitl.Request) { r.Tool.Definition.Description = strings.Repeat("\u202e", 5000) }, `\u202e…⟦`},
 		{"name", func(r *hitl.Request) { r.Tool.Definition.Name = hostile }, `\x1b[2J`},
-		{"name with 200 blank lines", func(r *hitl.Request) { r.Tool.Definition.Name = "get" + blank + "x" }, `get⟦200 newlines⟧x: dangerous`},
+		{"name with 200 blank lines", func(r *hitl.Request) { r.Tool.Definition.Name = "get" + blank + "x" }, `"files/get⟦200 newlines⟧x"`},
 		{"B119: arguments", func(r *hitl.Request) {
 			r.Arguments = json.RawMessage("{\"a\":\"\u202e\u200b\u2028\U000e0041\u009b8m\",\"b\":\"\\u001b[2J\"}")
 		}, `\u202e`},
@@ -113,7 +139,7 @@ func TestTerminalFoldsLongArguments(t *testing.T) {
 			t.Parallel()
 			out := new(screen)
 			_, _ = terminal.New(strings.NewReader(tt.typed), out).Confirm(t.Context(), asks(t, string(arguments)))
-			if got := out.String(); strings.Contains(got, last) != tt.all || !strings.Contains(got, "more lines of arguments; d shows them") {
+			if got := out.String(); strings.Contains(got, last) != tt.all || !strings.Contains(got, "are not shown; d shows them") {
 				t.Errorf("got\n%s", got)
 			}
 		})
@@ -155,7 +181,7 @@ func TestTerminalBreaksNoRowByItself(t *testing.T) {
 						columns++
 					}
 				}
-				if columns > 80 || !strings.HasPrefix(row, "  │ ") && !strings.HasPrefix(row, "  ╭─ ") {
+				if columns > 80 || !strings.HasPrefix(row, "  │ ") && row != "  │\n" && !strings.HasPrefix(row, "  ╭─ ") {
 					t.Errorf("%d columns: %s", columns, row)
 				}
 			}

@@ -29,15 +29,11 @@ func ExampleNew() {
 	})
 	fmt.Println(decision.Verdict == hitl.Approved, err)
 	// Output:
-	// ╭─ files/delete: dangerous
-	//   │ read-only     no    host
-	//   │ destructive   yes   host
-	//   │ idempotent    no    host
-	//   │ does         Delete a file.
+	// ╭─ Delete a.txt of files
+	//   │ The agent asks for files/delete
 	//   │ undo         it is kept in .trash/ for a week
-	//   │   {
-	//   │     "path": "a.txt"
-	//   │   }
+	//   │
+	//   │ path         "a.txt"
 	//   ╰─
 	//   Allow? [y]es  [N]o  [i]nstead  [e]dit  [d]etails  [?] (30s left): true <nil>
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/display"
 )
 
 // ConfirmGroup shows the calls, numbered, and reads lines until one of them decides about each.
@@ -16,7 +17,7 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []hitl.Request) (m
 		return nil, err
 	}
 	defer t.lines.release()
-	whole := t.showAll(requests, foldedArguments)
+	missing := t.showAll(requests, first)
 	for {
 		fmt.Fprintf(t.out, "  Allow which? numbers (\"1 3\")  \"all\"  [N]one  [o]ne by one  [i]nstead  [d]etails  [?] (%s left): ",
 			time.Until(requests[0].Deadline).Round(time.Second))
@@ -38,7 +39,7 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []hitl.Request) (m
 		case agrees(word):
 			fmt.Fprintln(t.out, "  That says nothing of which; nothing was allowed. Type their numbers, or \"all\".")
 		case word == "d" || word == "details":
-			whole = t.showAll(requests, allArguments)
+			missing = t.showAll(requests, details)
 		case word == "o" || word == "one by one":
 			for _, r := range requests {
 				if said[r.ID], err = t.one(ctx, r); err != nil {
@@ -48,8 +49,8 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []hitl.Request) (m
 			return said, nil
 		case isNumbers && picked == nil:
 			fmt.Fprintf(t.out, "  There are %d calls, numbered from 1; nothing was allowed.\n", len(requests))
-		case !whole && (word == "all" || isNumbers):
-			fmt.Fprint(t.out, notWhole)
+		case !missing.None() && (word == "all" || isNumbers):
+			fmt.Fprintf(t.out, notWhole, missing)
 		case word == "all" || isNumbers:
 			for i, r := range requests {
 				if word == "all" || picked[i+1] {
@@ -64,13 +65,12 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []hitl.Request) (m
 	}
 }
 
-func (t *terminal) showAll(requests []hitl.Request, most int) (whole bool) {
-	whole = true
+func (t *terminal) showAll(requests []hitl.Request, d depth) (missing display.Missing) {
 	for i, r := range requests {
 		fmt.Fprintf(t.out, "\n  %d of %d", i+1, len(requests))
-		whole = t.show(r, most) && whole
+		missing = missing.And(t.show(r, d))
 	}
-	return whole
+	return missing
 }
 
 // numbers reads "1 3" or "1,3". It returns nil if a number is not one from 1 to most.

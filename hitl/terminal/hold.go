@@ -11,7 +11,7 @@ import (
 
 // A Hold keeps what others write off a terminal while a question is open there: a server's standard error, a log. Else
 // their lines could look like another question, and the person's answer would be to the one above. Mark the lines of a
-// server before they come here, so that they are no question at any other time either. The zero value is ready, and it is
+// server before they come here, so that they cannot be taken for one at any other time either. The zero value is ready, and it is
 // safe for concurrent use.
 type Hold struct {
 	mu     sync.Mutex
@@ -30,7 +30,7 @@ type held struct {
 // maxHeld is how many bytes are kept while a question is open.
 const maxHeld = 64 << 10
 
-// Writer returns a writer that writes to out, whole lines at a time if they come so, once no question is open. Of what
+// Writer returns a writer that writes to out, whole lines at a time if they come so, once no question is open. Of that
 // comes meanwhile it keeps 64 KiB, and writes how many lines more there were. An error of out is returned if no question is
 // open.
 func (h *Hold) Writer(out io.Writer) io.Writer { return &holdWriter{h, out} }

@@ -23,7 +23,7 @@ func help(r hitl.Request) string {
 // keys lists what may be typed to remember an approval, "" for nothing.
 func keys(r hitl.Request) string {
 	var names []string
-	for _, c := range r.Choices()[1:] {
+	for _, c := range keyed(r) {
 		names = append(names, key(c))
 	}
 	if len(r.Free) > 0 && names != nil {
@@ -34,6 +34,19 @@ func keys(r hitl.Request) string {
 	}
 	return "  remember as above: " + strings.Join(names, ", ")
 }
+
+// keyed returns what may be remembered, for always with the shortest end alone: another is chosen afterwards.
+func keyed(r hitl.Request) (choices []hitl.Choice) {
+	for _, c := range r.Choices()[1:] {
+		if !endNamed(c.Name) {
+			choices = append(choices, c)
+		}
+	}
+	return choices
+}
+
+// endNamed reports whether the name of a choice has its end.
+func endNamed(name string) bool { return strings.Contains(name, "-always-") }
 
 // key is what is typed for a choice: s or a, and the number of the offer after the first.
 func key(c hitl.Choice) string {

@@ -30,7 +30,7 @@ import (
 // discarded, with those that follow it within 200 ms, and at a terminal a line that comes
 // sooner than 200 ms after its question. At most one goroutine waits for input.
 func New(in io.Reader, out io.Writer) hitl.Confirmer {
-	return &terminal{lines: newReader(in, out), out: out}
+	return Sharing(nil, in, out)
 }
 
 type terminal struct {
@@ -51,7 +51,7 @@ func (t *terminal) Confirm(ctx context.Context, request hitl.Request) (hitl.Deci
 func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision, error) {
 	var edited json.RawMessage
 	var free []string
-	whole := t.show(request, foldedArguments)
+	missing := t.show(request, first)
 	for {
 		fmt.Fprintf(t.out, "  Allow? [y]es%s  [N]o  [i]nstead  [e]dit  [d]etails  [?] (%s left): ",
 			keys(request), time.Until(request.Deadline).Round(time.Second))
@@ -62,14 +62,14 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 		approved, approves := answers(word, request)
 		names, frees := strings.CutPrefix(text, "f ")
 		switch {
-		case approves && !whole:
-			fmt.Fprint(t.out, notWhole)
+		case approves && !missing.None():
+			fmt.Fprintf(t.out, notWhole, missing)
 		case approves:
 			if approved.Arguments = edited; approved.Remember != hitl.Once && approved.Offer == 0 {
 				approved.Free = free
 			}
 			ended := true
-			if approved.Remember == hitl.Always {
+			if approved.Remember == hitl.Always && !endNamed(word) && len(request.Lifetimes) > 1 {
 				approved.Lifetime, ended, err = t.end(ctx, request)
 			}
 			if err != nil {
@@ -85,14 +85,18 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 				continue
 			}
 			free, request = strings.Fields(names), left
-			fmt.Fprintf(t.out, "  s and a remember now: %s\n", request.Offers[0])
+			for _, c := range keyed(request) {
+				if c.Decision.Offer == 0 {
+					fmt.Fprintf(t.out, "  %s now: %s\n", key(c), c.Text)
+				}
+			}
 		case refuses(word):
 			return hitl.Decision{}, nil
 		case word == "i" || word == "instead":
 			reason, err := t.instead(ctx)
 			return hitl.Decision{Reason: reason}, err
 		case word == "d" || word == "details":
-			whole = t.show(request, allArguments)
+			missing = t.show(request, details)
 		case word == "e" || word == "edit":
 			changed, err := t.edit(ctx, &request)
 			if err != nil {
@@ -100,7 +104,7 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 			}
 			if changed {
 				edited, free = request.Arguments, nil
-				whole = t.show(request, foldedArguments)
+				missing = t.show(request, first)
 			}
 		default:
 			t.explain(text, help(request))
@@ -121,23 +125,21 @@ func (t *terminal) edit(ctx context.Context, request *hitl.Request) (ok bool, er
 	}
 	request.Arguments, request.Why, request.Undo = json.RawMessage(text), "", "" // those spoke of the old ones
 	if request.Free, request.Suggestion = nil, ""; len(request.Offers) > 0 {     // and so did the patterns
-		request.Offers = []hitl.Offer{{Longest: request.Offers[0].Longest, Lifetime: request.Offers[0].Lifetime}}
+		its := request.Offers[0]
+		request.Offers = []hitl.Offer{{Longest: its.Longest, Lifetime: its.Lifetime, SessionLifetime: its.SessionLifetime}}
 	}
 	return true, nil
 }
 
-// end asks for how long an approval for always is. It returns 0 for the host's limit, and
-// reports whether the answer was one.
+// end asks for how long an approval for always is, the shortest if nothing is chosen. It reports whether the answer was
+// one.
 func (t *terminal) end(ctx context.Context, request hitl.Request) (lifetime time.Duration, ok bool, err error) {
 	ends := request.Lifetimes
-	if len(ends) < 2 {
-		return 0, true, nil
-	}
 	fmt.Fprint(t.out, "  For how long?")
 	for i, e := range ends {
 		fmt.Fprintf(t.out, "  [%d] %s", i+1, e.Name)
 	}
-	fmt.Fprintf(t.out, "  [Enter] %s: ", ends[len(ends)-1])
+	fmt.Fprintf(t.out, "  [Enter] %s: ", ends[0])
 	text, word, err := t.lines.answer(ctx)
 	if n, isNumber := strconv.Atoi(word); isNumber == nil && 1 <= n && n <= len(ends) {
 		word = ends[n-1].Name
@@ -148,10 +150,18 @@ func (t *terminal) end(ctx context.Context, request hitl.Request) (lifetime time
 	return lifetime, ok, err
 }
 
-// instead reads a line of guidance for the model.
+// instead reads a line of guidance for the model, or the number of one that is suggested.
 func (t *terminal) instead(ctx context.Context) (string, error) {
-	fmt.Fprint(t.out, "  Denied. What should the model do instead? ")
-	return t.lines.line(ctx)
+	fmt.Fprintln(t.out, "  Denied. What should the model do instead? A number, or your own words:")
+	for i, reason := range hitl.Instead {
+		fmt.Fprintf(t.out, "    [%d] %s\n", i+1, reason)
+	}
+	fmt.Fprint(t.out, "  : ")
+	text, err := t.lines.line(ctx)
+	if n, isNumber := strconv.Atoi(text); isNumber == nil && 1 <= n && n <= len(hitl.Instead) {
+		text = hitl.Instead[n-1]
+	}
+	return text, err
 }
 
 // explain answers a line that decides nothing, which may have asked for help.
@@ -162,4 +172,4 @@ func (t *terminal) explain(text, help string) {
 	fmt.Fprint(t.out, help)
 }
 
-const notWhole = "  Not all of it was shown, so nothing was approved; d shows all of it.\n"
+const notWhole = "  %s, so nothing was approved; d shows all of it.\n"

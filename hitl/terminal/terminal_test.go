@@ -26,7 +26,7 @@ func TestBrokenTerminalIsADenial(t *testing.T) {
 func TestTerminalTakesNoApprovalOfWhatItDidNotShow(t *testing.T) {
 	t.Parallel()
 	long := `{"body":"` + strings.Repeat("x", 200_000) + `"}`
-	const refused = "so nothing was approved; d shows all"
+	const refused = " are not shown, so nothing was approved; d shows all"
 	for _, tt := range []struct {
 		name, typed string
 		want        hitl.Verdict

@@ -4,6 +4,7 @@ package turn
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -116,6 +117,14 @@ func (k *Ticket) enter(ctx context.Context, reads bool) error {
 	case <-ctx.Done():
 		return fault.GivenUp(ctx)
 	}
+}
+
+// Place returns which ticket of its turn it is, from 1, and of how many. It is 0 for nil.
+func (k *Ticket) Place() (n, of int) {
+	if k == nil {
+		return 0, 0
+	}
+	return slices.Index(k.turn.tickets, k) + 1, len(k.turn.tickets)
 }
 
 // step lets tickets in: once those before it to the same server have ended, or if all of them read. It needs the lock.

@@ -97,8 +97,8 @@ func (w *edges) Confirm(ctx context.Context, request hitl.Request) (hitl.Decisio
 }
 
 var (
-	inForm = regexp.MustCompile(`(?s)\n    (\w+)/(\w+): .*Notes, revision (\d)\..*\nArguments:\n\n((?:    [^\n]*\n)+)`)
-	inPage = regexp.MustCompile(`(?s)<h2 id="title"><bdi>(\w+)/(\w+)</bdi>.*Notes, revision (\d)\..*name="digest" value="(\w+)".*<textarea id="arguments"[^>]*>(.*?)</textarea>`)
+	inForm = regexp.MustCompile(`(?s) asks for (\w+)/(\w+).*Notes, revision (\d)\..*\nAs JSON:\n\n((?:    [^\n]*\n)+)`)
+	inPage = regexp.MustCompile(`(?s)<p class="asker"><bdi>[^<]* asks for (\w+)/(\w+).*?name="digest" value="(\w+)".*Notes, revision (\d)\..*<textarea id="arguments"[^>]*>(.*?)</textarea>`)
 )
 
 func shownAs(server, tool, revision, arguments string) *approved {
@@ -161,7 +161,7 @@ func (b *browser) decides(id string) {
 	if m == nil {
 		return // it is over already
 	}
-	shown := shownAs(m[1], m[2], m[3], m[5])
+	shown := shownAs(m[1], m[2], m[4], m[5])
 	press := "approve"
 	switch b.w.decide(b.w.ctx, shown) {
 	case silent, leaves:
@@ -169,7 +169,7 @@ func (b *browser) decides(id string) {
 	case denies, closes:
 		press = "deny"
 	}
-	if res := b.opens(path+"/decision", url.Values{"decision": {press}, "digest": {m[4]}}.Encode()); res.Code != http.StatusSeeOther {
+	if res := b.opens(path+"/decision", url.Values{"decision": {press}, "digest": {m[3]}}.Encode()); res.Code != http.StatusSeeOther {
 		b.w.mu.Lock()
 		defer b.w.mu.Unlock()
 		shown.used = true // it came too late

@@ -111,7 +111,7 @@ func listApprovals(ctx context.Context, out io.Writer, s approvals.Store) error 
 	slices.SortFunc(all, func(a, b approvals.Standing) int { return a.Since.Compare(b.Since) })
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, a := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", safetext.Line(a.ID)[:min(8, len(a.ID))], a, a.Terms())
+		fmt.Fprintf(w, "%s\t%s\t%s\n", safetext.Line(a.ID)[:min(8, len(a.ID))], a.Sentence(), a.Terms())
 	}
 	return written("list", w.Flush())
 }

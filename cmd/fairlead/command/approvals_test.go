@@ -39,7 +39,7 @@ func TestApprovalsAreListedAndTakenBack(t *testing.T) {
 			flags = append(flags, "--config", file(t, "mcp.json", string(config)))
 			policy := file(t, "policy.json", `{"approvals": {"remember": "always"}}`)
 			var asked atomic.Int32
-			answer := map[string]any{"decision": "allow", "remember": "arguments-always", "free-1": true}
+			answer := map[string]any{"decision": "allow"}
 			connect := func() *mcp.ClientSession {
 				in, toProxy := io.Pipe()
 				fromProxy, out := io.Pipe()
@@ -70,9 +70,13 @@ func TestApprovalsAreListedAndTakenBack(t *testing.T) {
 					t.Errorf("call %d: asked %d times, want %d; %v, %v", id, asked.Load(), want, res, err)
 				}
 			}
-			call(1, 0, 1)
-			call(2, 0, 1)
-			call(3, 1, 1)
+			for i := range 3 { // always is offered after these
+				call(11+i, 0, int32(i+1))
+			}
+			answer["remember"], answer["free-1"] = "arguments-always", true
+			call(1, 0, 4)
+			call(2, 0, 4)
+			call(3, 1, 4)
 			code, listed, said := told(t, append([]string{"approvals", "list"}, flags...)...)
 			number, rest, _ := strings.Cut(listed, " ")
 			if code != 0 || !strings.Contains(rest, "crm/delete_account with any id") || !strings.Contains(rest, "used 2 times") || strings.Count(listed, "\n") != 1 {
@@ -85,8 +89,9 @@ func TestApprovalsAreListedAndTakenBack(t *testing.T) {
 				t.Errorf("got %d %s%s", code, out, said)
 			}
 			delete(answer, "remember")
-			call(4, 0, 2)
-			call(5, 1, 3)
+			delete(answer, "free-1")
+			call(4, 0, 5)
+			call(5, 1, 6)
 			if code, listed, said := told(t, append([]string{"approvals", "list"}, flags...)...); code != 0 || listed != "" {
 				t.Errorf("got %d %s%s", code, listed, said)
 			}

@@ -16,9 +16,9 @@ import (
 // anyPort is where the page is served by default, once it is needed.
 const anyPort = "127.0.0.1:0"
 
-// approvers returns who is asked; nil is nobody, which denies. Without a word it is the
+// approvers returns who is asked, while hold keeps others off a terminal; nil is nobody, which denies. Without a word it is the
 // client's user, and the page for clients that cannot ask theirs.
-func approvers(by []string, page *page) (hitl.Confirmer, error) {
+func approvers(by []string, page *page, hold *terminal.Hold) (hitl.Confirmer, error) {
 	form := via("form", elicit.New(elicit.Options{Link: page.link}))
 	if len(by) == 0 {
 		if page.address != anyPort { // one that cannot be had is reported now, and not by a denial
@@ -46,7 +46,7 @@ func approvers(by []string, page *page) (hitl.Confirmer, error) {
 			if err != nil {
 				return nil, fmt.Errorf("--approve terminal: there is no terminal to ask at: %w; use web, or elicit", err)
 			}
-			all = append(all, via("terminal", terminal.New(tty, tty)))
+			all = append(all, via("terminal", terminal.Sharing(hold, tty, tty)))
 		}
 	}
 	return proxy.First(all...), nil

@@ -24,7 +24,7 @@ func TestCall(t *testing.T) {
 		"with arguments":                  {"", []string{"get_account", "--arguments", `{"id":7}`}, exitOK, "done \x1b[31m {\"id\":7}\n", ""},
 		"by server and name":              {"", []string{"server/get_account"}, exitOK, "done \x1b[31m {}\n", ""},
 		"arguments by stdin":              {` {"id":8}` + "\n", []string{"get_account", "--arguments", "-"}, exitOK, `{"id":8}`, ""},
-		"a yes":                           {"y\n", []string{"delete_account"}, exitOK, "done", "server/delete_account: dangerous"},
+		"a yes":                           {"y\n", []string{"delete_account"}, exitOK, "done", " asks for server/delete_account"},
 		"a no":                            {"n\n", []string{"delete_account"}, exitFindings, "", "fairlead: server/delete_account was not called: you denied it\n"},
 		"a no with guidance":              {"archive it\n", []string{"delete_account"}, exitFindings, "", "archive it"},
 		"silence":                         {"", []string{"delete_account"}, exitFindings, "", "\nfairlead: server/delete_account was not called: nobody approved it (the input has ended)\n"},

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/inbox"
+	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/spf13/cobra"
 )
@@ -28,6 +29,7 @@ type proxyRun struct {
 
 	cmd     *cobra.Command
 	log     *slog.Logger
+	hold    *terminal.Hold // of the log and the servers, while a question is open on the same terminal
 	options proxy.Options
 	decided *policy.Policy // as it was at the start
 	waiting inbox.Options  // of the approvals page
@@ -45,8 +47,9 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if o.verbose {
 		level = slog.LevelDebug
 	}
-	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-	r := &proxyRun{proxyFlags: o, cmd: cmd, log: log, waiting: inbox.Options{Logger: log}}
+	hold := new(terminal.Hold)
+	log := slog.New(slog.NewTextHandler(hold.Writer(cmd.ErrOrStderr()), &slog.HandlerOptions{Level: level}))
+	r := &proxyRun{proxyFlags: o, cmd: cmd, log: log, hold: hold, waiting: inbox.Options{Logger: log}}
 	defer func() {
 		for _, end := range slices.Backward(r.ends) {
 			err = errors.Join(err, end())
@@ -75,7 +78,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 // setOptions sets what the flags and the files of the policy, the lock and the record say.
 func (r *proxyRun) setOptions(args []string) (err error) {
 	r.options = proxy.Options{
-		Drain: r.drain, Trust: r.trust, NoKnown: r.noKnown, ReadOnly: r.readOnly, Annotate: r.annotate, Observe: r.observe, Stderr: r.cmd.ErrOrStderr(), Logger: r.log,
+		Drain: r.drain, Trust: r.trust, NoKnown: r.noKnown, ReadOnly: r.readOnly, Annotate: r.annotate, Observe: r.observe, Stderr: r.hold.Writer(r.cmd.ErrOrStderr()), Logger: r.log,
 	}
 	if r.options.Servers, err = r.targets(args, r.cmd.ArgsLenAtDash()); err != nil {
 		return err
@@ -184,7 +187,7 @@ func (r *proxyRun) setPeople(ctx context.Context) error {
 	}
 	page := &page{ctx: ctx, address: r.inbox, out: r.cmd.ErrOrStderr(), in: inbox.New(r.waiting), reach: ways, public: r.public}
 	r.options.Page = page.in
-	if r.options.Confirm, err = approvers(by, page); err != nil {
+	if r.options.Confirm, err = approvers(by, page, r.hold); err != nil {
 		return err
 	}
 	r.options.Waits = waits(by, r.public)

@@ -3,6 +3,7 @@ package command_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -201,15 +202,23 @@ func TestApprovalsAreOfAFolder(t *testing.T) { //nolint:paralleltest // it chang
 				_ = out.Close()
 			}()
 			client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
-				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked++
-					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow", "remember": "arguments-always"}}, nil
+					content := map[string]any{"decision": "allow"}
+					if form, _ := json.Marshal(req.Params.RequestedSchema); strings.Contains(string(form), `"arguments-always"`) {
+						content["remember"] = "arguments-always" // which is offered after three approvals
+					}
+					return &mcp.ElicitResult{Action: "accept", Content: content}, nil
 				},
 			})
 			session := mcptest.Dial(t, client, &mcp.IOTransport{Reader: fromProxy, Writer: toProxy}, mcptest.Legacy)
-			res, err := session.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}})
-			if err != nil || res.IsError || asked != tt.asked {
-				t.Errorf("%s, call %d: asked %d times, want %d; %+v, %v", store, i, asked, tt.asked, res, err)
+			for range 4 {
+				if res, err := session.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}}); err != nil || res.IsError {
+					t.Errorf("%s, run %d: %+v, %v", store, i, res, err)
+				}
+			}
+			if asked != 4*tt.asked {
+				t.Errorf("%s, run %d: asked %d times, want %d", store, i, asked, 4*tt.asked)
 			}
 			_ = toProxy.Close()
 			<-ended

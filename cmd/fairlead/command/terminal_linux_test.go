@@ -106,7 +106,7 @@ func TestProxyAsksAtItsTerminal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := <-shown; !strings.Contains(text, "delete_account") || !strings.Contains(text, `"id"`) {
+		if text := <-shown; !strings.Contains(text, "delete_account") || !strings.Contains(text, "id           7") {
 			t.Errorf("the terminal shows %s", text)
 		}
 		if got := res.Content[0].(*mcp.TextContent).Text; res.IsError != (line != "Yes please") || !strings.Contains(got, want) {

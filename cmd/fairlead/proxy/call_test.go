@@ -29,7 +29,7 @@ func TestClientsUserIsAsked(t *testing.T) {
 			client := func() *mcp.ClientOptions {
 				return &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked.Add(1)
-					if !strings.Contains(r.Params.Message, "things/delete_thing: dangerous") {
+					if !strings.Contains(r.Params.Message, " asks for things/delete_thing") {
 						t.Errorf("the form says %q", r.Params.Message)
 					}
 					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": answer}}, nil

@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
 	"github.com/fairlead-go/fairlead/flow"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/retry/doubt"
@@ -75,7 +76,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p.o.Servers = slices.Clone(o.Servers)
 	for i := range p.o.Servers {
-		p.o.Servers[i].Stderr = &tail.Tail{Out: cmp.Or[io.Writer](o.Stderr, os.Stderr)}
+		p.o.Servers[i].Stderr = &tail.Tail{Out: cmp.Or[io.Writer](o.Stderr, os.Stderr), Mark: safetext.Word(p.o.Servers[i].Name, 40) + " | "}
 	}
 	if o.Telemetry != nil && o.Confirm != nil {
 		p.o.Confirm = o.Telemetry.Confirmer(o.Confirm)

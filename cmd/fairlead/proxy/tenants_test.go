@@ -28,7 +28,7 @@ func TestNoApprovalCoversAnotherReplicasClient(t *testing.T) {
 			return hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Always}, nil
 		}),
 		Share: func(_ *cache.Options, _ *ratelimit.Options, h *hitl.Options) {
-			h.Store, h.Remember = store, hitl.Always
+			h.Store, h.Remember, h.AlwaysAtOnce = store, hitl.Always, true
 		},
 	}
 	for replica := range int32(2) {

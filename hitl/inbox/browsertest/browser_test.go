@@ -103,7 +103,7 @@ func newDesk(t *testing.T, lifetime time.Duration) *desk {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "deleted"}}}, nil
 	})
 	d.caller = chain.Standard{Confirm: hitl.New(d.in, hitl.Options{
-		Timeout: lifetime, Remember: hitl.Always, OfferMembers: true, OfferTool: true, Store: d.store,
+		Timeout: lifetime, Remember: hitl.Always, AlwaysAtOnce: true, OfferMembers: true, OfferTool: true, Store: d.store,
 	})}.Then(executor)
 	d.tool, err = middleware.NewTool("files", &mcp.Tool{Name: "delete_file", Description: "Delete a file."}, annotation.Destructive())
 	if err != nil {
@@ -164,10 +164,19 @@ func reads(text string) chromedp.Action[chromedp.Void] {
 }
 
 func visible(css string) chromedp.Action[chromedp.Void] {
-	return until("document.querySelector(" + quoted(css) + ")?.checkVisibility() === true")
+	return until("document.querySelector(" + quoted(css) + ")?.checkVisibility({visibilityProperty: true}) === true")
 }
 
-func click(css string) chromedp.Action[chromedp.Void] { return chromedp.Click(chromedp.CSS(css)) }
+// click waits until a control can be pressed, which one that approves cannot be in its first moment, and presses it.
+func click(css string) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		ready := "(c => c?.checkVisibility({visibilityProperty: true}) && !c.disabled)(document.querySelector(" + quoted(css) + ")) === true"
+		if v, err := until(ready)(ctx, tab); err != nil {
+			return v, err
+		}
+		return chromedp.Click(chromedp.CSS(css))(ctx, tab)
+	}
+}
 
 func quoted(text string) string {
 	form, _ := json.Marshal(text)
@@ -244,9 +253,9 @@ func TestApproveDenyEdit(t *testing.T) {
 	d.wantExecuted(1, `{"path":"a.txt"}`)
 
 	over = d.calls(`{"path":"b.txt"}`)
-	d.do(d.browser, click("article .open"), visible("#reason"))
+	d.do(d.browser, click("article:not(.over) .open"), visible("#reason"))
 	d.screenshot(d.browser, "question")
-	d.do(d.browser, chromedp.SendKeys(chromedp.CSS("#reason"), "archive it instead"), click("button.no"), reads("files/delete_file: denied."))
+	d.do(d.browser, chromedp.SendKeys(chromedp.CSS("#reason"), "archive it instead"), click("#reason ~ button.no"), reads("files/delete_file: denied."))
 	if denied, ok := errors.AsType[*hitl.DeniedError](<-over); !ok || denied.Reason != "archive it instead" || denied.By != "ada" {
 		t.Errorf("got %+v", denied)
 	}
@@ -262,7 +271,7 @@ func TestApproveDenyEdit(t *testing.T) {
 
 	over = d.calls(`{"path":"d.txt"}`)
 	d.do(d.browser, click("article .open"), click(`input[value="arguments-session"]`),
-		click(`button[value="approve"]`), reads("files/delete_file: approved."))
+		click(`.remember button[value="approve"]`), reads("files/delete_file: approved."))
 	if err := errors.Join(<-over, <-d.calls(`{"path":"d.txt"}`)); err != nil {
 		t.Error(err)
 	}
@@ -284,13 +293,14 @@ func TestRememberedAndTakenBack(t *testing.T) {
 		}
 		if i == 3 {
 			d.screenshot(d.browser, "remember")
-			d.do(d.browser, click(`input[value="arguments-always"]`), click(`input[name="free-0"]`))
-			if longest := got[string](d, d.browser, `document.querySelector("#always").value`); longest != "30 days" {
-				t.Errorf("the end is %q, want the host's limit", longest)
+			if first := got[string](d, d.browser, `document.querySelector("[name=remember]:checked").value`); first != "arguments-session" {
+				t.Errorf("%q is chosen, want the shortest", first)
 			}
-			d.do(d.browser, chromedp.SetValue(chromedp.CSS("#always"), "1 week"))
+			d.do(d.browser, click(`input[value="arguments-always-1-week"]`), click(`input[name="free-0"]`), click(`.remember button[value="approve"]`))
+		} else {
+			d.do(d.browser, click(`.decide button[value="approve"]`))
 		}
-		d.do(d.browser, click(`button[value="approve"]`), reads("files/delete_file: approved."))
+		d.do(d.browser, reads("files/delete_file: approved."))
 		if err := <-over; err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +325,7 @@ func TestRememberedAndTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	d.do(d.browser, reads("files/delete_file with "+sentence), reads("by ada, since "), reads("used 2 times"))
+	d.do(d.browser, reads("Do not ask about files/delete_file with "+sentence+`, for "session 1", until `), reads("by ada, since "), reads("used 2 times"))
 	d.screenshot(d.browser, "remembered")
 	d.do(d.browser, chromedp.Evaluate[chromedp.Void](`document.querySelector("#remembered button").focus()`), chromedp.KeyEvent(kb.Enter),
 		reads("files/delete_file with "+sentence+": taken back."), reads("Nothing is remembered."))
@@ -388,7 +398,7 @@ func TestKeyboard(t *testing.T) {
 		chromedp.KeyEvent("y"), chromedp.KeyEvent("j"), chromedp.KeyEvent("y"))
 	d.wantExecuted(0, "") // a key alone decides nothing
 	const focused = `document.activeElement.getAttribute("aria-label") ?? ""`
-	if focused := got[string](d, d.browser, focused); focused != "Approve files/delete_file" {
+	if focused := got[string](d, d.browser, focused); focused != "Approve: Delete file a.txt of files" {
 		t.Errorf("the focus is on %q", focused)
 	}
 	d.do(d.browser, chromedp.KeyEvent("n"), chromedp.KeyEvent(kb.Enter), reads("files/delete_file: denied."))
@@ -396,8 +406,8 @@ func TestKeyboard(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 	over = d.calls(`{"path":"b.txt"}`)
-	d.do(d.browser, reads("1 waiting"), visible("article .yes"))
-	for range 20 { // with the tabulator alone
+	d.do(d.browser, reads("1 waiting"), visible("article:not(.over) .yes"))
+	for range 40 { // with the tabulator alone
 		d.do(d.browser, chromedp.KeyEvent(kb.Tab))
 		if strings.HasPrefix(got[string](d, d.browser, focused), "Approve") {
 			break
@@ -420,12 +430,16 @@ func TestWithoutJavaScript(t *testing.T) {
 	d.enter()
 	over := d.calls(`{"path":"a.txt"}`)
 	d.do(d.browser, visible("article .open"), click("article .open"), // after at most ten seconds
-		visible("#reason"), chromedp.SendKeys(chromedp.CSS("#reason"), "not today"), click("button.no"), visible(".done"))
+		visible("#reason"), chromedp.SendKeys(chromedp.CSS("#reason"), "not today"), click("#reason ~ button.no"), visible(".done"))
 	if denied, ok := errors.AsType[*hitl.DeniedError](<-over); !ok || denied.Reason != "not today" {
 		t.Errorf("got %+v", denied)
 	}
 	over = d.calls(`{"path":"b.txt"}`)
-	d.do(d.browser, visible("article .yes"), click("article .yes"), visible(".done"))
+	d.do(d.browser, visible("article .open"))
+	if listed := got[bool](d, d.browser, `document.querySelector("article .yes").checkVisibility()`); listed {
+		t.Error("the list, which closes up when it is read again, has a button to approve")
+	}
+	d.do(d.browser, click("article .open"), click(".decide .yes"), visible(".done"))
 	if err := <-over; err != nil {
 		t.Error(err)
 	}
@@ -456,11 +470,14 @@ func TestTogether(t *testing.T) {
 			d.screenshot(d.browser, "together")
 			c := d.calls(`{"path":"c.txt"}`)
 			d.do(d.browser, reads("c.txt"), chromedp.KeyEvent("j"), chromedp.KeyEvent("j"), chromedp.KeyEvent("y"), chromedp.KeyEvent(" "))
-			if label := got[string](d, d.browser, `document.querySelector(":checked").labels[0].innerText.trim()`); label != `Decide this one: {"path":"a.txt"}` {
+			if label := got[string](d, d.browser, `document.querySelector(":checked").labels[0].innerText.trim()`); label != "Decide this one: Delete file a.txt of files" {
 				t.Errorf("the box that is ticked is %q", label)
 			}
-			d.do(d.browser, chromedp.Evaluate[chromedp.Void](`document.querySelector('button[value="approve"]').focus()`), chromedp.KeyEvent(kb.Enter),
-				reads("files/delete_file: approved."))
+			press := []chromedp.Action[chromedp.Void]{chromedp.Evaluate[chromedp.Void](`document.querySelector('button[value="approve"]').focus()`), chromedp.KeyEvent(kb.Enter)}
+			d.do(d.browser, press...) // the button has moved, since a question was added
+			d.do(d.browser, reads("That button had just moved, so nothing was decided."), chromedp.Sleep(time.Second))
+			d.do(d.browser, press...)
+			d.do(d.browser, reads("files/delete_file: approved."))
 			if err := <-a; err != nil {
 				t.Error(err)
 			}

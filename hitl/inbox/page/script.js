@@ -1,5 +1,6 @@
-// The page works without this: it only keeps what is shown up to date, counts the
-// time down and adds keys. It never decides anything.
+// The page works without this, but for the list's buttons to approve, which would move when the page is read again. It keeps
+// what is shown up to date, counts the time down, adds keys, sends a card's form without leaving the list, and holds back
+// controls that have just appeared or moved. It presses none itself.
 'use strict';
 
 const page = document.body.dataset.page;
@@ -20,6 +21,93 @@ if (many || page === 'question') {
 }
 if (many) {
   document.addEventListener('keydown', keys);
+}
+if (page === 'list') {
+  document.getElementById('cards').addEventListener('submit', decide);
+}
+if (page === 'question') {
+  unread();
+}
+document.addEventListener('click', steady, true);
+document.addEventListener('submit', once);
+setInterval(measure, 100);
+// A page that the browser kept is older than what it shows.
+window.addEventListener('pageshow', (event) => { if (event.persisted) location.reload(); });
+
+// places has for each control that approves where it is on the page, and since when.
+const places = new WeakMap();
+
+function measure() {
+  for (const control of document.querySelectorAll('.yes')) place(control);
+}
+
+// place returns since when a control is where it is; scrolling moves the page, not the control on it.
+function place(control) {
+  const box = control.getBoundingClientRect();
+  const sticks = control.closest('.decide') !== null;
+  const at = sticks ? `${box.left} ${box.width}` : `${box.left + scrollX} ${box.top + scrollY}`;
+  const known = places.get(control);
+  if (known?.at !== at) places.set(control, { at, since: performance.now() });
+  return places.get(control).since;
+}
+
+// steady stops a click on a control that has moved, or has appeared, less than a moment ago.
+function steady(event) {
+  const control = event.target.closest?.('.yes');
+  if (!control || performance.now() - place(control) >= 600) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  say('That button had just moved, so nothing was decided. Press it again.');
+}
+
+// once keeps a form from being sent twice; a page that stays gets its buttons back.
+function once(event) {
+  if (event.defaultPrevented) return;
+  if (event.target.dataset.sent) event.preventDefault();
+  event.target.dataset.sent = 'yes';
+  setTimeout(() => delete event.target.dataset.sent, 5000);
+}
+
+// decide sends a card's form, and leaves the list as it is.
+async function decide(event) {
+  event.preventDefault();
+  const form = event.target;
+  if (form.dataset.sent) return;
+  form.dataset.sent = 'yes';
+  const body = new URLSearchParams(new FormData(form, event.submitter));
+  try {
+    const response = await fetch(form.action, { method: 'POST', body });
+    const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
+    if (response.ok) {
+      list(fresh);
+      return; // the version stays, so that what the decision brings with it is looked for
+    }
+    say(fresh.querySelector('.problem')?.textContent ?? 'Nothing was decided.');
+  } catch {
+    lost(true);
+  }
+  delete form.dataset.sent;
+}
+
+// unread holds back what approves until the end of what is sent was on the screen.
+function unread() {
+  const end = document.getElementById('end');
+  const note = document.querySelector('.unread');
+  const controls = [...document.querySelectorAll('.yes')];
+  const hold = (is) => {
+    for (const control of controls) control.disabled = is;
+    if (!note) return;
+    note.hidden = false; // its place stays, so that no button moves
+    note.style.visibility = is ? '' : 'hidden';
+  };
+  if (!end || !controls.length) return;
+  hold(true);
+  const watch = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    watch.disconnect();
+    hold(false);
+  });
+  watch.observe(end);
 }
 
 // count shows the time that is left, by this page's own clock.
@@ -72,7 +160,7 @@ function list(fresh) {
     waits.add(card.id);
     if (document.getElementById(card.id)) continue;
     cards.append(document.adoptNode(card));
-    say(`${card.querySelector('h3').textContent} waits for your answer.`);
+    say(`${card.querySelector('h3').textContent}: waits for your answer.`);
   }
   for (const card of cards.querySelectorAll('article:not(.over)')) {
     if (waits.has(card.id)) continue;
@@ -81,7 +169,7 @@ function list(fresh) {
     card.style.minHeight = `${card.getBoundingClientRect().height}px`;
     card.classList.add('over');
     const text = document.createElement('p');
-    text.textContent = `${card.querySelector('h3').textContent}: ${past ? past.textContent : 'over'}.`;
+    text.textContent = `${card.querySelector('h3').textContent}. ${card.dataset.tool}: ${past ? past.textContent : 'over'}.`;
     card.removeAttribute('aria-labelledby');
     card.replaceChildren(text);
     if (focused) card.focus();

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
@@ -53,6 +54,13 @@ func (h Habits) Decided(call *middleware.Call, approved bool, by string) {
 	}
 	calls := append([]json.RawMessage{}, before.calls[max(0, len(before.calls)-enough+1):]...)
 	h.last.Add(t, habit{by, append(calls, bytes.Clone(call.Arguments))})
+}
+
+// Cover reports whether one person approved the last calls of the tool, without a denial, and covers holds for the
+// arguments of each; they are enough for an approval that is not asked about again.
+func (h Habits) Cover(call *middleware.Call, covers func(arguments json.RawMessage) bool) bool {
+	its, _ := h.last.Get(toolOf(call))
+	return len(its.calls) >= enough && !slices.ContainsFunc(its.calls, func(a json.RawMessage) bool { return !covers(a) })
 }
 
 // Suggestion describes the rule that covers a call and the last ones, if one person approved them without a

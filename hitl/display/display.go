@@ -1,0 +1,94 @@
+// Package display makes what a person is shown of a call before they decide, for all places where people are asked: the
+// terminal, the page, the client's form and a host's own. [Of] has the texts in the order of reading: one
+// sentence, one warning, who asks, what is sent. [Question.Fit] lays the values out for a place, and decides whether all
+// of them are in sight there: without that nothing is approved.
+package display
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
+)
+
+// A Question is what a person is shown of a request, in the order of its fields. All its texts are safe to show, and on
+// one line unless the field states otherwise.
+type Question struct {
+	// Sentence is what is done after an approval, with its object. It takes no more from the tool's name than its class
+	// bears out, and quotes whatever is not one plain word.
+	Sentence string
+	// Warnings are what is known against the call, the most important one first, which belongs beside the sentence. The
+	// others belong to the details.
+	Warnings []string
+	Asker    string // who asks, for whom, since when
+	Parts    []Part // all that an approval is about
+
+	// The details, which belong one step deeper.
+
+	Tool, Class string
+	Reasons     []string // what the class rests on, and the sources of the arguments
+	Does        string   // the server's description, in lines of its own: its words, not what is known
+	Why, Undo   string   // the host's words, in lines of their own
+	Suggestion  string
+}
+
+// Of returns what a person is shown of a request.
+func Of(r hitl.Request) Question {
+	q := Question{
+		Parts: partsOf(r), Tool: safetext.Line(r.Tool.String()), Class: r.Tool.Safety().String(), Does: safetext.Text(r.Tool.Definition.Description),
+		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Suggestion: r.Suggestion, Warnings: warnings(r), Asker: asker(r), Sentence: sentence(r),
+	}
+	for _, reason := range r.Reasons() { // the server's words in it are quoted
+		q.Reasons = append(q.Reasons, safetext.Line(strings.Join(strings.Fields(reason), " ")))
+	}
+	return q
+}
+
+// Warning returns the most important warning, "" for none.
+func (q Question) Warning() string {
+	if len(q.Warnings) == 0 {
+		return ""
+	}
+	return q.Warnings[0]
+}
+
+// Of returns the parts of a group.
+func (q Question) Of(group string) (parts []Part) {
+	for _, p := range q.Parts {
+		if p.Group == group {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// Size describes how much there is to read: "3 values, 30,117 bytes, 412 lines".
+func (q Question) Size() string {
+	bytes, lines := 0, 0
+	for _, p := range q.Parts {
+		bytes, lines = bytes+p.Bytes, lines+p.Lines
+	}
+	return count(len(q.Parts), "value") + ", " + count(bytes, "byte") + ", " + count(lines, "line")
+}
+
+// asker describes who asks for what, on one line.
+func asker(r hitl.Request) string {
+	const most = 100
+	who := "The agent"
+	if r.Client != "" {
+		who = safetext.Word(r.Client, most)
+	}
+	text := who + " asks for " + safetext.Word(r.Tool.String(), 2*most)
+	if r.Scope != "" {
+		text += ", in " + safetext.Word(r.Scope, most)
+	}
+	if r.Turn > 0 && r.Turns > 1 {
+		text += fmt.Sprintf(", call %d of %d of its turn", r.Turn, r.Turns)
+	}
+	if ago := time.Since(r.Asked); !r.Asked.IsZero() && ago >= time.Second {
+		text += ", " + ago.Round(time.Second).String() + " ago"
+	}
+	return text
+}

@@ -1,0 +1,367 @@
+package display
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
+	"github.com/fairlead-go/fairlead/internal/bm25"
+	"github.com/fairlead-go/fairlead/internal/strictjson"
+	"github.com/fairlead-go/fairlead/middleware"
+)
+
+// How much of a text is in the sentence, in bytes.
+const (
+	maxWord = 60
+	maxText = 160
+	maxList = 3 // elements that are named
+)
+
+// sentence returns what a call does, with its object. The verb is the tool's own, and counts only if it is one of change.
+// A text of a language has the language in its sentence, which is in the conditions of the class. All else is a call, with
+// the server's own words in quotation marks.
+func sentence(r hitl.Request) string {
+	c := callOf(r)
+	for _, make := range []func(*call) string{run, send, pay, move, write, act} {
+		if text := make(c); text != "" {
+			return text
+		}
+	}
+	return c.plain()
+}
+
+// A call is what the sentence is made of.
+type call struct {
+	tool     *middleware.Tool
+	server   string
+	verb     string // "" if the name has none that is known, or one that the class contradicts
+	noun     string // of few words, "" for none
+	members  []strictjson.Member
+	language string // of the text that decides the class, "" for none
+	text     string // in that language
+	also     map[string]string
+}
+
+func callOf(r hitl.Request) *call {
+	c := &call{tool: r.Tool, server: safetext.Word(r.Tool.Server, maxWord)}
+	c.members, _ = strictjson.Members(r.Arguments)
+	words := wordsOf(r.Tool.Name())
+	for i, word := range words[:min(len(words), maxPrefix)] {
+		if !deeds[word] {
+			continue
+		}
+		c.verb, c.noun = word, strings.Join(words[i+1:], " ")
+		if len(words) > i+1+maxNoun || safetext.Word(r.Tool.Name(), maxWord) != r.Tool.Name() { // it could be a sentence
+			c.verb = ""
+		}
+		break
+	}
+	for i := range r.Tool.Annotations.Conditions {
+		known := &r.Tool.Annotations.Conditions[i]
+		text, ok := c.string(strings.TrimPrefix(known.Argument, "/"))
+		if known.Language == "" || !ok || c.language != "" {
+			continue
+		}
+		c.language, c.text, c.also = known.Language, text, make(map[string]string)
+		for name, place := range known.With {
+			c.also[name], _ = c.string(strings.TrimPrefix(place, "/"))
+		}
+	}
+	return c
+}
+
+// How many words of a name may be before its verb and with it, and after it.
+const (
+	maxPrefix = 3
+	maxNoun   = 3
+)
+
+func wordsOf(name string) (words []string) {
+	for run := range bm25.Runs(name) {
+		words = slices.AppendSeq(words, bm25.Parts(run))
+	}
+	return words
+}
+
+// deeds are the verbs of names that a sentence begins with: those of change. A name that begins with a read
+// gives no sentence, since it is asked about because it is not known to be only that.
+var deeds = func() map[string]bool {
+	all := make(map[string]bool)
+	for verb := range strings.FieldsSeq(`add append apply approve archive assign block book buy cancel change charge clear click close commit
+		copy create delete deploy destroy disable donate drop edit empty enable erase execute fill forward grant import insert install
+		invite kill lock make merge modify move order overwrite patch pay post press publish purge push put refund reject release remove
+		rename replace reply reserve reset restart restore revert revoke run save schedule send set share start stop submit
+		transfer truncate type unarchive uninstall unlock update upload upsert withdraw write`) {
+		all[verb] = true
+	}
+	return all
+}()
+
+// string returns a member that is a text.
+func (c *call) string(name string) (string, bool) {
+	for _, m := range c.members {
+		if m.Name == name {
+			return textOf(m.Value)
+		}
+	}
+	return "", false
+}
+
+// first returns the first of the members that is a text that is not empty, and its name.
+func (c *call) first(names ...string) (text, name string) {
+	for _, name := range names {
+		if text, ok := c.string(name); ok && text != "" {
+			return text, name
+		}
+	}
+	return "", ""
+}
+
+// one returns the first of the members that is one value or a list of them, as a phrase.
+func (c *call) one(names ...string) string {
+	for _, name := range names {
+		for _, m := range c.members {
+			if m.Name != name {
+				continue
+			}
+			if phrase, _ := phrase(m.Value); phrase != "" {
+				return phrase
+			}
+		}
+	}
+	return ""
+}
+
+// phrase writes a value, or a list, and how many elements it has; "" for others.
+func phrase(v json.RawMessage) (text string, elements int) {
+	if text, ok := textOf(v); ok {
+		return safetext.Word(text, maxWord), 1
+	}
+	v = bytes.TrimSpace(v)
+	if len(v) == 0 || v[0] == '{' {
+		return "", 0
+	}
+	if v[0] != '[' {
+		return safetext.Line(string(v)), 1
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(v, &list) != nil || len(list) == 0 {
+		return "", 0
+	}
+	var names []string
+	for _, element := range list {
+		name, ok := textOf(element)
+		if members, isObject := strictjson.Members(element); !ok && isObject {
+			for _, m := range members {
+				if ok = slices.Contains(namesOfElements, m.Name); ok {
+					name, ok = textOf(m.Value)
+					break
+				}
+			}
+		}
+		if !ok {
+			return "", len(list)
+		}
+		names = append(names, safetext.Word(name, maxWord))
+	}
+	text = strings.Join(names[:min(len(names), maxList)], ", ")
+	if more := len(names) - maxList; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text, len(list)
+}
+
+// namesOfElements are members that name an element of a list.
+var namesOfElements = []string{"name", "title", "id", "path", "url", "entityName", "email"}
+
+// quoted returns the first line of a text, quoted.
+func quoted(text string) string {
+	trimmed := strings.TrimSpace(text)
+	line, rest, more := strings.Cut(trimmed, "\n")
+	if !more || strings.TrimSpace(rest) == "" {
+		return safetext.Quote(trimmed, maxText)
+	}
+	return fmt.Sprintf("%s and %s more", safetext.Quote(line, maxText), count(lines(rest), "line"))
+}
+
+func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
+
+func (c *call) verbNoun(without ...string) string {
+	if c.noun == "" || slices.Contains(without, c.noun) {
+		return capital(c.verb)
+	}
+	return capital(c.verb) + " " + c.noun
+}
+
+// run is the sentence of a text of a language, which the class depends on.
+func run(c *call) string {
+	language, text := c.language, c.text
+	if language == "" && (c.verb == "run" || c.verb == "execute") {
+		if text, _ = c.first("command", "cmd", "script"); text != "" {
+			language = "shell"
+		} else if text, _ = c.first("sql"); text != "" {
+			language = "sql"
+		}
+	}
+	switch {
+	case text == "":
+		return ""
+	case language == "shell":
+		return "Run in the shell: " + quoted(text)
+	case language == "http" || language == "http-local":
+		method := "request"
+		if m := c.also["method"]; m != "" {
+			method = safetext.Word(strings.ToUpper(m), maxWord) + " request"
+		}
+		return fmt.Sprintf("Send a %s to %s", method, safetext.Word(text, maxText))
+	case language == "regex" || language == "glob" || language == "cron" || language == "template":
+		return ""
+	}
+	names := map[string]string{"sql": "SQL", "javascript": "JavaScript", "python": "Python", "mongodb": "MongoDB", "graphql": "GraphQL", "cypher": "Cypher", "promql": "PromQL"}
+	name := names[language]
+	if name == "" {
+		name = safetext.Word(language, maxWord)
+	}
+	return fmt.Sprintf("Run %s on %s: %s", name, c.server, quoted(text))
+}
+
+// send is the sentence of a message to somebody.
+func send(c *call) string {
+	if !slices.Contains([]string{"send", "reply", "forward", "post", "publish"}, c.verb) {
+		return ""
+	}
+	to := c.one("to", "recipient", "recipients", "email", "to_email", "channel", "channel_id", "chat_id", "user", "phone", "address")
+	about, _ := c.first("subject", "title", "message", "text", "body", "content", "comment")
+	if to == "" || about == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s to %s: %s", c.verbNoun(), to, quoted(about))
+}
+
+// pay is the sentence of money that moves.
+func pay(c *call) string {
+	amount := c.one("amount", "total", "price", "value")
+	if amount == "" || c.verb == "" || concerns[c.verb] != moves && concern(c.tool) != moves {
+		return ""
+	}
+	currency := c.one("currency", "currency_code", "currencyCode")
+	if currency == "" {
+		currency = "(no currency is given)"
+	}
+	text := fmt.Sprintf("%s: %s %s", c.verbNoun(), amount, currency)
+	if to := c.one("to", "recipient", "payee", "iban", "account", "destination", "to_account", "customer", "charge"); to != "" {
+		text += " to " + to
+	}
+	return text
+}
+
+// move is the sentence of a thing that gets another place.
+func move(c *call) string {
+	if c.verb != "move" && c.verb != "rename" && c.verb != "copy" {
+		return ""
+	}
+	for _, pair := range [][2]string{
+		{"source", "destination"}, {"from", "to"}, {"src", "dst"}, {"old_path", "new_path"}, {"oldPath", "newPath"}, {"source_path", "destination_path"}, {"path", "new_path"},
+	} {
+		from, to := c.one(pair[0]), c.one(pair[1])
+		if from != "" && to != "" {
+			return fmt.Sprintf("%s %s to %s", c.verbNoun("file"), from, to)
+		}
+	}
+	return ""
+}
+
+// writing are the verbs of a thing that gets a content.
+var writing = strings.Fields("add append create edit fill insert modify overwrite patch put replace save set update upload upsert write")
+
+// write is the sentence of a content that something gets.
+func write(c *call) string {
+	if !slices.Contains(writing, c.verb) {
+		return ""
+	}
+	at := c.one("path", "file_path", "filePath", "filename", "file", "uri", "key", "title", "name")
+	if at == "" {
+		return ""
+	}
+	for _, m := range c.members {
+		if m.Name == "edits" || m.Name == "changes" || m.Name == "patches" {
+			if _, n := phrase(m.Value); n > 0 {
+				return fmt.Sprintf("%s %s: %s", c.verbNoun("file"), at, count(n, "change"))
+			}
+		}
+	}
+	content, name := c.first("content", "contents", "text", "body", "data", "file_text", "new_str")
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s %s (%s, %s)", c.verbNoun("file"), at, size(len(content)), count(lines(content), "line"))
+}
+
+// act is the sentence of a verb with its object.
+func act(c *call) string {
+	if c.verb == "" {
+		return ""
+	}
+	for _, m := range c.members {
+		if names, n := phrase(m.Value); n > 0 && bytes.HasPrefix(bytes.TrimSpace(m.Value), []byte("[")) {
+			noun := c.noun
+			if noun == "" {
+				noun = "of " + safetext.Word(m.Name, maxWord)
+			}
+			text := fmt.Sprintf("%s %d %s of %s", capital(c.verb), n, noun, c.server)
+			if names != "" && n == 1 {
+				return fmt.Sprintf("%s %s of %s", c.verbNoun(), names, c.server)
+			}
+			if names != "" {
+				text += ": " + names
+			}
+			return text
+		}
+	}
+	if object := c.one("path", "file_path", "file", "name", "title", "key", "id", "uri", "url", "table", "username", "email", "query", "selector", "element", "ref"); object != "" {
+		return fmt.Sprintf("%s %s of %s", c.verbNoun(), object, c.server)
+	}
+	text := c.verbNoun() + " of " + c.server
+	if c.noun == "" {
+		text = capital(c.verb) + " on " + c.server
+	}
+	if with := c.with(); with != "" {
+		text += ": " + with
+	}
+	return text
+}
+
+// with writes the first members with their values.
+func (c *call) with() string {
+	var with []string
+	for _, m := range c.members {
+		text, _ := phrase(m.Value)
+		if text == "" {
+			text = "…"
+		}
+		with = append(with, safetext.Word(m.Name, maxWord)+" "+text)
+	}
+	text := strings.Join(with[:min(len(with), maxList)], ", ")
+	if more := len(with) - maxList; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// plain is the sentence of a call with an unknown effect. The server's words are quoted as its words.
+func (c *call) plain() string {
+	text := "Call " + safetext.Word(c.tool.String(), 2*maxWord)
+	if with := c.with(); with != "" {
+		text += " with " + with
+	}
+	says, _, _ := strings.Cut(strings.TrimSpace(c.tool.Definition.Description), "\n")
+	if says != "" && c.tool.Safety() != annotation.Safe {
+		text += "; its server describes it so: " + safetext.Quote(says, maxText)
+	}
+	return text
+}

@@ -1,0 +1,201 @@
+package browsertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/fairlead-go/fairlead/hitl"
+)
+
+// middle returns the middle of an element on the screen.
+func middle(d *desk, css string) (x, y float64) {
+	d.t.Helper()
+	at := got[[]float64](d, d.browser, "(b => [b.left + b.width / 2, b.top + b.height / 2])(document.querySelector("+quoted(css)+").getBoundingClientRect())")
+	return at[0], at[1]
+}
+
+// three asks about three calls, and decides about a first one, as somebody does who has the page open for long.
+func three(d *desk) []<-chan error {
+	d.t.Helper()
+	before := d.calls(`{"path":"before.txt"}`)
+	d.do(d.browser, click("article:not(.over) .no"), reads("files/delete_file: denied."))
+	if err := <-before; !errors.Is(err, hitl.ErrDenied) {
+		d.t.Error(err)
+	}
+	var over []<-chan error
+	for i := range 3 {
+		over = append(over, d.calls(fmt.Sprintf(`{"path":"%d.txt"}`, i)))
+		d.do(d.browser, reads(fmt.Sprintf("%d waiting", i+1)))
+	}
+	return over
+}
+
+// Two clicks in one place approve one call, however long the pause between them: nothing that approves comes under the
+// pointer, and what has just appeared does nothing.
+func TestDoubleClickApprovesOne(t *testing.T) {
+	d := newDesk(t, 5*time.Minute)
+	d.enter()
+	three(d)
+	for n, pause := range []time.Duration{60, 120, 200, 300, 450} {
+		executed := d.executed.Load()
+		d.do(d.browser, chromedp.Navigate(d.origin+"/approvals/"), visible("article:not(.over) .yes"))
+		x, y := middle(d, "article:not(.over) .yes")
+		d.do(d.browser, chromedp.MouseClickXY(x, y), chromedp.Sleep(pause*time.Millisecond), chromedp.MouseClickXY(x, y), reads("files/delete_file: approved."))
+		if n := d.executed.Load() - executed; n != 1 {
+			t.Errorf("%v ms: %d calls were approved", int(pause), n)
+		}
+		if n < 4 {
+			d.calls(fmt.Sprintf(`{"path":"more-%d.txt"}`, n))
+			d.do(d.browser, reads("3 waiting"))
+		}
+	}
+}
+
+// The second click of a double click on one question's own page lands on the list, where another's button is.
+func TestDoubleClickOnAQuestionsPage(t *testing.T) {
+	d := newDesk(t, 5*time.Minute)
+	d.enter()
+	three(d)
+	for _, pause := range []time.Duration{60, 300} {
+		executed := d.executed.Load()
+		d.do(d.browser, click("article:not(.over) .open"), visible(".decide .yes"))
+		x, y := middle(d, ".decide .yes")
+		// The list's first button is where the other page has its own.
+		d.do(d.browser, chromedp.MouseClickXY(x, y), chromedp.Sleep(pause*time.Millisecond))
+		for range 3 {
+			spot := got[[]float64](d, d.browser, `(b => b ? [b.left + 5, b.top + 5] : [1, 1])(document.querySelector("article:not(.over) .yes, .decide .yes")?.getBoundingClientRect())`)
+			d.do(d.browser, chromedp.MouseClickXY(spot[0], spot[1]))
+		}
+		d.do(d.browser, reads("files/delete_file: approved."))
+		if n := d.executed.Load() - executed; n != 1 {
+			t.Errorf("%v ms: %d calls were approved", int(pause), n)
+		}
+	}
+}
+
+// After a reload, back and forward the first click, key and touch do nothing for a moment.
+func TestWhatHasJustAppearedDoesNothing(t *testing.T) {
+	d := newDesk(t, 5*time.Minute)
+	d.enter()
+	three(d)
+	d.do(d.browser, visible("article:not(.over) .yes"))
+	for name, appear := range map[string]chromedp.Action[chromedp.Void]{
+		"a reload": chromedp.Reload(),
+		"back": func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+			if v, err := click("article:not(.over) .open")(ctx, tab); err != nil {
+				return v, err
+			}
+			if v, err := visible("#reason")(ctx, tab); err != nil {
+				return v, err
+			}
+			return chromedp.NavigateBack()(ctx, tab)
+		},
+	} {
+		for _, way := range []string{"pointer", "key", "touch"} {
+			d.do(d.browser, appear, until(`document.querySelector("article .yes") !== null && document.documentElement.classList.contains("scripted")`))
+			x, y := middle(d, "article .yes")
+			switch way {
+			case "pointer":
+				d.do(d.browser, chromedp.MouseClickXY(x, y))
+			case "key":
+				d.do(d.browser, chromedp.Evaluate[chromedp.Void](`document.querySelector("article .yes").focus()`), chromedp.KeyEvent(kb.Enter))
+			case "touch":
+				for _, kind := range []input.DispatchTouchEventType{"touchStart", "touchEnd"} {
+					p := input.DispatchTouchEventParams{Type: kind, TouchPoints: []*input.TouchPoint{}}
+					if kind == "touchStart" {
+						p.TouchPoints = append(p.TouchPoints, &input.TouchPoint{X: x, Y: y})
+					}
+					if _, err := chromedp.Call(d.browser, input.DispatchTouchEvent, p); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			d.do(d.browser, visible("article .yes"), reads("3 waiting"))
+			if n := d.executed.Load(); n != 0 {
+				t.Fatalf("after %s a %s approved %d", name, way, n)
+			}
+		}
+	}
+	d.do(d.browser, click("article .yes"), reads("files/delete_file: approved."))
+	d.wantExecuted(1, "")
+}
+
+// Without JavaScript the list is read again every ten seconds, and closes up: it has nothing that approves.
+func TestListWithoutJavaScriptApprovesNothing(t *testing.T) {
+	d := newDesk(t, 5*time.Minute)
+	d.do(d.browser, chromedp.Navigate("about:blank"))
+	if _, err := chromedp.Call(d.browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+		t.Fatal(err)
+	}
+	d.enter()
+	d.calls(`{"path":"a.txt"}`)
+	d.calls(`{"path":"b.txt"}`)
+	d.do(d.browser, reads("2 waiting"), until(`[...document.querySelectorAll(".yes")].every(b => !b.checkVisibility())`))
+	d.do(d.browser, click("article .open"), visible(".decide .yes"))
+	x, y := middle(d, ".decide .yes")
+	d.do(d.browser, chromedp.MouseClickXY(x, y), chromedp.Sleep(100*time.Millisecond), chromedp.MouseClickXY(x, y), reads("1 waiting"))
+	d.wantExecuted(1, "")
+}
+
+// What is longer than the list has room for is approved on its own page, and there once its end was on the screen.
+func TestUnseenIsNotApproved(t *testing.T) {
+	d := newDesk(t, 5*time.Minute)
+	d.enter()
+	over := d.calls(`{"path":"a.txt","body":"` + strings.Repeat(`a line\n`, 700) + `rm -rf ~\n"}`)
+	d.do(d.browser, reads("1 waiting"), reads(" lines are not shown."))
+	if buttons := got[int](d, d.browser, `document.querySelectorAll("article .yes").length`); buttons != 0 {
+		t.Errorf("the list has %d buttons that approve", buttons)
+	}
+	for _, size := range [][2]int64{{1000, 900}, {390, 844}} {
+		d.do(d.browser, chromedp.EmulateViewport(size[0], size[1]), click("article .open"), visible(".decide .yes"))
+		const state = `(() => { const b = document.querySelector(".decide .yes"), r = b.getBoundingClientRect(); return [b.disabled, r.top >= 0 && r.bottom <= innerHeight].join() })()`
+		if got := got[string](d, d.browser, state); got != "true,true" {
+			t.Errorf("%v: at first, disabled and on the screen: %s", size, got)
+		}
+		x, y := middle(d, ".decide .yes")
+		d.do(d.browser, chromedp.MouseClickXY(x, y))
+		d.wantExecuted(0, "")
+		if size[0] == 1000 {
+			d.do(d.browser, chromedp.NavigateBack(), visible("article .open"))
+		}
+	}
+	d.screenshot(d.browser, "unread-phone")
+	d.do(d.browser, chromedp.Evaluate[chromedp.Void](`document.getElementById("end").scrollIntoView()`), click(".decide .yes"), reads("files/delete_file: approved."))
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	d.wantExecuted(1, "")
+}
+
+// On a phone both buttons of a question are on the first screen, in the list and on its own page.
+func TestPhoneShowsBothButtons(t *testing.T) {
+	d := newDesk(t, 5*time.Minute)
+	d.do(d.browser, chromedp.EmulateViewport(390, 844))
+	d.enter()
+	d.tool.Definition.Description = strings.Repeat("It deletes a file of the workspace. ", 20)
+	d.calls(`{"path":"some/folder/with/a/long/name/that/goes/on/file-with-a-name.txt","reason":"It is not used any more, as far as I can see."}`)
+	d.do(d.browser, reads("1 waiting"), visible("article .yes"))
+	for _, page := range []string{"list", "question"} {
+		if page == "question" {
+			d.do(d.browser, click("article .open"), visible(".decide .yes"))
+		}
+		for _, css := range []string{".yes", ".no"} {
+			bottom := got[float64](d, d.browser, "document.querySelector("+quoted(css)+").getBoundingClientRect().bottom")
+			if bottom <= 0 || bottom > 844 {
+				t.Errorf("%s: %s ends at %v of 844", page, css, bottom)
+			}
+		}
+		if wide := got[bool](d, d.browser, `document.documentElement.scrollWidth > innerWidth`); wide {
+			t.Errorf("%s: it is wider than the screen", page)
+		}
+		d.screenshot(d.browser, "phone-"+page)
+	}
+}
