@@ -132,6 +132,15 @@ var (
 	posixThings = strings.Fields("timestamp timestamps time epoch seconds milliseconds socket sockets domain path paths style")
 )
 
+// isFilter reports whether a parameter holds a filter of MongoDB, or another part of its queries that has operators.
+func (c *parameters) isFilter(name, description string) bool {
+	switch name {
+	case "filter", "query", "projection", "sort", "match":
+		return c.says(description, func(w string) bool { return stores[w] == "mongodb" })
+	}
+	return false
+}
+
 // makes reports whether a tool makes something of a database by a text of SQL, which may do anything else: create_table.
 func (t *tool) makes(p *parameter) bool {
 	if !t.deed.effect.writes() || t.params.language(p) != "sql" {
@@ -188,6 +197,8 @@ func (c *parameters) request(root *schema.Parameter) {
 	with := make(map[string]string)
 	for _, m := range root.Members {
 		switch strings.ToLower(m.Name) {
+		case "urls", "uris", "links", "link", "page_url", "pageurl", "web_url", "website", "target_url", "targeturl":
+			c.fetch(m)
 		case "url", "uri", "endpoint", "path":
 			if m.May(schema.Text) && len(m.Values) == 0 && address == nil {
 				address = m
@@ -213,7 +224,7 @@ func (c *parameters) request(root *schema.Parameter) {
 	case address == nil:
 		return
 	case method == nil:
-		c.fetch(address, language)
+		c.fetch(address)
 		return
 	case len(method.Values) == 0 && !c.overHTTP(method.Description):
 		return
@@ -224,14 +235,32 @@ func (c *parameters) request(root *schema.Parameter) {
 	c.powers[len(c.powers)-1].found.gives = givesPower
 }
 
-// fetch finds the address of a tool that gets whatever page it is given: fetch, fetch_html. It reads, unless the address
-// is one inside.
-func (c *parameters) fetch(address *schema.Parameter, language string) {
-	if name, _, _ := strings.Cut(separated(c.named), " "); name != "fetch" || address.Name != "url" && address.Name != "uri" {
+// fetch finds the address of a tool that gets whatever page it is given: fetch, scrape_page, get_url_html. It reads, unless
+// the address is one inside.
+func (c *parameters) fetch(address *schema.Parameter) {
+	if name := strings.ToLower(address.Name); name == "endpoint" || name == "path" || len(address.Values) > 0 {
 		return
 	}
-	p := parameter{Parameter: address, top: true, pointer: member(address.Name), spoken: language}
+	if verb, _, _ := strings.Cut(separated(c.named), " "); verb != "fetch" && !c.says(address.Description, isOfTheWeb) {
+		return
+	}
+	p := parameter{Parameter: address, top: true, pointer: member(address.Name), spoken: "http"}
+	if address.Only(schema.List) {
+		p.pointer += "/*"
+	}
+	if c.local(address.Description) {
+		p.spoken = "http-local"
+	}
 	c.add(p, reachesAddress, leaves, &cut(address.Name)[0])
+}
+
+// isOfTheWeb reports whether a word is of pages, so that an address beside it is that of one.
+func isOfTheWeb(word string) bool {
+	switch word {
+	case "web", "webpage", "website", "page", "site", "html", "http", "https", "internet", "scrape", "crawl", "browser", "www":
+		return true
+	}
+	return false
 }
 
 // local reports whether a tool states that it is meant for addresses inside.

@@ -101,7 +101,7 @@ func (t *tool) condition(p *parameter, floor annotation.Safety, deed bool) annot
 	case choosesDeed:
 		c.Other = floor
 		t.choices(&c, p, floor, deed)
-	case reachesAddress:
+	case reachesAddress, evaluatesText:
 		if floor == annotation.Safe {
 			c.Language = p.spoken
 		}

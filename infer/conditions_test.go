@@ -57,6 +57,13 @@ const conditioned = `
 	fetch | Fetch a URL | {"properties":{"url":{"type":"string"},"method":{"type":"string"}}} | dangerous | by the http in url, with method (is carried out): judged by its text, unjudged dangerous
 	fetch | Fetches a URL from the internet | {"properties":{"url":{"type":"string"},"max_length":{"type":"integer"}}} | dangerous | by the http in url (is fetched): judged by its text, unjudged dangerous
 	fetch_page | Fetches a page of the local network | {"properties":{"url":{"type":"string"}}} | dangerous | by the http-local in url (is fetched): judged by its text, unjudged dangerous
+	scrape_page | Scrapes a web page | {"properties":{"url":{"type":"string"},"format":{"enum":["html","text"]}}} | dangerous | by the http in url (is fetched): judged by its text, unjudged dangerous
+	read_url | Reads what a URL has | {"properties":{"url":{"type":"string","description":"The URL of the webpage"}}} | dangerous | by the http in url (is fetched): judged by its text, unjudged dangerous
+	get_page_screenshot | Gets a screenshot | {"properties":{"page_url":{"type":"string"}}} | dangerous | by the http in page_url (is fetched): judged by its text, unjudged dangerous
+	extract_text | Extracts the text of web pages | {"properties":{"urls":{"type":"array","items":{"type":"string"}}}} | dangerous | by the http in urls[] (is fetched): judged by its text, unjudged dangerous
+	read_page | Reads a page of the intranet | {"properties":{"url":{"type":"string"}}} | dangerous | by the http-local in url (is fetched): judged by its text, unjudged dangerous
+	get_issue | Gets an issue | {"properties":{"url":{"type":"string","description":"URL of the issue"}}} | safe |
+	get_track | Gets a track | {"properties":{"uri":{"type":"string"}}} | safe |
 	fetch_lamp | Fetches a lamp | {"properties":{"id":{"type":"string"}}} | safe |
 	list_lamps | Lists the lamps of a file | {"properties":{"path":{"type":"string"},"method":{"type":"string","description":"quick or slow"}}} | safe |
 	execute_query | Execute an instant query against Prometheus | {"properties":{"query":{"type":"string"}}} | dangerous | by the promql in query (is carried out): judged by its text, unjudged dangerous
@@ -75,6 +82,9 @@ const conditioned = `
 	save_query | Saves a query | {"properties":{"name":{"type":"string"},"sql":{"type":"string"}}} | moderate |
 	execute_command | Executes a command, such as promtool with PromQL | {"properties":{"command":{"type":"string"}}} | dangerous | by the command in command (is carried out): judged by its text, unjudged dangerous
 	run_query | Runs a query | {"properties":{"query":{"type":"string"}}} | dangerous | by the query in query (is carried out): judged by its text, unjudged dangerous
+	find | Runs a find query against a MongoDB collection | {"properties":{"filter":{"type":"object"},"projection":{"type":"object"},"limit":{"type":"integer"}}} | dangerous | by the mongodb in filter (is evaluated): judged by its text, unjudged dangerous; by the mongodb in projection (is evaluated): judged by its text, unjudged dangerous
+	count | Gets the number of documents in a MongoDB collection | {"properties":{"query":{"type":"object"}}} | dangerous | by the mongodb in query (is evaluated): judged by its text, unjudged dangerous
+	list_lamps | Lists the lamps | {"properties":{"filter":{"type":"object"}}} | safe |
 	aggregate | Run an aggregation | {"properties":{"pipeline":{"type":"array"}}} | dangerous | by the mongodb in pipeline (is carried out): judged by its text, unjudged dangerous`
 
 func TestConditions(t *testing.T) {

@@ -44,7 +44,10 @@ var decided = map[string]string{
 		lamps | Lamp commands | {"properties":{"command":{"type":"string"},"parameters":{"type":"object"}}} | dangerous
 		perform_action | Perform an action on a lamp | {"properties":{"action_id":{"type":"string"}}} | dangerous`,
 	"an address that is fetched": `
-		fetch | Fetches a page | {"properties":{"url":{"type":"string"}}} | dangerous`,
+		fetch | Fetches a page | {"properties":{"url":{"type":"string"}}} | dangerous
+		get_page | Gets a page | {"properties":{"url":{"type":"string"}}} | dangerous`,
+	"a filter that may hold code": `
+		find | Finds documents in a MongoDB collection | {"properties":{"filter":{"type":"object"}}} | dangerous`,
 	"an address that the outcome goes to": `
 		get_lamp | Gets a lamp | {"properties":{"webhook_url":{"type":"string"}}} | dangerous`,
 	"money that is spent": `
@@ -202,7 +205,7 @@ var undecided = map[string]string{
 	"a command of any kind": `
 		get_lamp_guide | Gets a guide | {"properties":{"command":{"type":"string"},"parameters":{"type":"object"}}} | safe`,
 	"an address that is fetched": `
-		get_page | Gets a page | {"properties":{"url":{"type":"string"}}} | safe
+		get_lamp | Gets a lamp | {"properties":{"url":{"type":"string"}}} | safe
 		fetch_lamp | Fetches a lamp | {"properties":{"id":{"type":"string"}}} | safe`,
 	"an address that the outcome goes to": `
 		get_lamp | Gets a lamp | {"properties":{"webhook_id":{"type":"string"}}} | safe`,

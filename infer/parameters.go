@@ -16,6 +16,7 @@ const (
 	namesDeed                      // a command in free text, beside what it takes
 	sendsRequest                   // url and method: any request is sent
 	reachesAddress                 // url: a page is fetched from wherever it is
+	evaluatesText                  // filter: operators are evaluated, and one of them may run code
 	executesText                   // sql, command: the text is carried out
 	asksText                       // query: or what is looked for
 	mayExecuteText                 // code: or a short word for something, such as a country's
@@ -33,7 +34,7 @@ const (
 
 // effects are the kinds as people read them.
 var effects = map[kind]string{
-	choosesDeed: "chooses the deed", sendsRequest: "is carried out", reachesAddress: "is fetched", namesDeed: "names any deed", executesText: "is carried out", mayExecuteText: "is carried out", asksText: "is carried out", writesFile: "writes a file",
+	choosesDeed: "chooses the deed", sendsRequest: "is carried out", reachesAddress: "is fetched", evaluatesText: "is evaluated", namesDeed: "names any deed", executesText: "is carried out", mayExecuteText: "is carried out", asksText: "is carried out", writesFile: "writes a file",
 	sendsAway: "sends to an address", writesToPeople: "writes to people", spendsMoney: "spends money", takesAway: "takes away",
 	overridesGuard: "overrides a protection", doesMore: "does more", showsWrite: "shows a write", triesOnly: "only tries",
 	saysDeed: "does what its description states",
@@ -119,7 +120,8 @@ var powers = []powerRule{
 	{"a parameter that is run", sendsRequest, func(t *tool, p *parameter) bool {
 		return t.deed.effect == reads || t.deed.effect >= leaves || t.open() || t.name.runs()
 	}},
-	{"an address that is fetched", reachesAddress, func(t *tool, p *parameter) bool { return t.deed.effect == reads }},
+	{"an address that is fetched", reachesAddress, func(t *tool, p *parameter) bool { return t.deed.effect == reads && t.name.effect == reads }},
+	{"a filter that may hold code", evaluatesText, func(t *tool, p *parameter) bool { return t.deed.effect == reads }},
 	{"a parameter that is run", executesText, func(t *tool, p *parameter) bool { return t.runs(p) || t.makes(p) }},
 	{"a parameter that is run", mayExecuteText, func(t *tool, p *parameter) bool {
 		return t.runsWhatItIsGiven() && (p.Description == "" || t.deed.effect == commands || speaksOfCode(p.Description))
@@ -334,6 +336,9 @@ func (c *parameters) atTop(p parameter, ws []word) bool {
 	case last.base == "pipeline" && p.Only(schema.List): // stages of an aggregation, which may write
 		c.executes(p, executesText, last)
 		return true
+	case p.May(schema.Object) && c.isFilter(last.base, p.Description): // $where and $function run JavaScript
+		p.spoken = "mongodb"
+		return c.add(p, evaluatesText, commands, last)
 	case first.may(addressee):
 		return c.add(p, writesToPeople, leaves, first)
 	case (last.base == "document" || last.base == "mutation") && p.Only(schema.Text) && c.languageOf(last.base, p.Description) == "graphql":
