@@ -82,7 +82,7 @@ func (q *sqlStatement) judge() {
 	switch {
 	case first.kind != sqlWord:
 		q.why = Shown(first.text) + " does not begin a SELECT"
-	case sqlBodies[first.text]:
+	case sqlBodies[first.text], q.at(0).is("PIVOT"):
 		q.body(0)
 	case q.at(0).text == "(":
 		q.why = Shown(first.text) + " does not begin a SELECT"
@@ -104,7 +104,7 @@ var sqlBodies = map[string]bool{"SELECT": true, "WITH": true, "VALUES": true, "T
 
 // body judges a query from a token on.
 func (q *sqlStatement) body(from int) {
-	depth, selects := 0, false
+	depth, selects := 0, q.at(from).is("PIVOT") // which names its table without a FROM
 	for i := from; i < len(q.tokens) && q.why == ""; i++ {
 		t := q.tokens[i]
 		switch {
@@ -220,14 +220,44 @@ func (q *sqlStatement) harmless(i int) bool {
 	case "NEXT":
 		return before.is("FETCH") // which is judged itself
 	case "FOR":
+		if next.kind == sqlWord && q.at(i+2).is("IN") && q.inList(i) { // [x + 1 FOR x IN list]
+			return true
+		}
 		return next.kind == sqlNumber || next.is("JSON") || next.is("XML") || next.is("SYSTEM_TIME") || next.is("VERSION") || next.is("TIMESTAMP") ||
 			(next.kind == sqlWord || next.kind == sqlQuoted) && q.at(i+2).is("IN") && q.at(i+3).text == "(" && !next.is("SHARE") && !next.is("UPDATE")
+	case "IF":
+		return q.inList(i)
 	case "USE":
 		return next.is("INDEX") || next.is("KEY")
 	case "START":
 		return next.is("WITH")
 	case "SET":
 		return before.is("CHARACTER")
+	}
+	return false
+}
+
+// inList reports whether a token is inside brackets, in a reading where these are a list.
+func (q *sqlStatement) inList(i int) bool {
+	open := 0
+	for _, t := range q.tokens[:i] {
+		switch {
+		case t.kind != sqlSign:
+		case t.text == "[":
+			open++
+		case t.text == "]":
+			open = max(open-1, 0)
+		}
+	}
+	return open > 0
+}
+
+// bound reports whether a name is that of the elements in a comprehension of a list.
+func (q *sqlStatement) bound(name string) bool {
+	for i, t := range q.tokens {
+		if t.is("FOR") && q.at(i+1).is(name) && q.at(i+2).is("IN") && q.inList(i) {
+			return true
+		}
 	}
 	return false
 }
@@ -349,6 +379,7 @@ func (q *sqlStatement) names(from int) {
 			tables = true
 		}
 	}
+	tables = tables || q.at(from).is("PIVOT")
 	for i := from; i < len(q.tokens); i++ {
 		t := q.at(i)
 		if t.kind != sqlWord || q.at(i+1).text == "(" {
@@ -371,6 +402,8 @@ func (q *sqlStatement) operand(i int) bool {
 	switch {
 	case q.at(i+1).text == "." && q.at(i+3).text == "(", q.at(i+1).text == "{", before.text == "." && q.at(i-3).text == "@":
 		return false // the schema of a function, a map, a variable of the server
+	case q.bound(t.text), t.text == "IF" && q.inList(i):
+		return false
 	case sqlKeywords[t.text], sqlExpects[t.text], sqlFollows[t.text], sqlValues[t.text], sqlBodies[t.text]:
 		return false
 	case before.is("AS") || before.is("FROM") || before.text == "." || before.text == "::" || before.text == "@" || before.text == ":" || before.is("DUAL"):

@@ -16,6 +16,7 @@ type sqlReading struct {
 	nests    bool // a comment may hold another: PostgreSQL, Transact-SQL
 	dollars  bool // $tag$ quotes: PostgreSQL, DuckDB
 	brackets bool // [ quotes a name: Transact-SQL, SQLite
+	slashes  bool // // begins a comment: Snowflake; elsewhere it divides: DuckDB
 	triples  bool // three quotes begin another kind of string, which two do not end: BigQuery
 }
 
@@ -35,6 +36,7 @@ func sqlReadings(text string) []sqlReading {
 		{"/*", func(r *sqlReading) { r.nests = true }},
 		{"$", func(r *sqlReading) { r.dollars = true }},
 		{"[", func(r *sqlReading) { r.brackets = true }},
+		{"//", func(r *sqlReading) { r.slashes = true }},
 		{"'''", func(r *sqlReading) { r.triples = true }},
 		{`"""`, func(r *sqlReading) { r.triples = true }},
 	} {
@@ -111,8 +113,12 @@ func (s *sqlScanner) scan() {
 			s.comment(strings.IndexByte(rest+"\n", '\n'))
 		case strings.HasPrefix(rest, "/*"):
 			s.block()
-		case strings.HasPrefix(rest, "*/") || strings.HasPrefix(rest, "//"):
+		case strings.HasPrefix(rest, "*/") || strings.HasPrefix(rest, "//*") || strings.HasPrefix(rest, "///"):
 			s.why = "a comment, which dialects do not end alike"
+		case strings.HasPrefix(rest, "//") && s.slashes:
+			s.comment(strings.IndexByte(rest+"\n", '\n'))
+		case strings.HasPrefix(rest, "//"):
+			s.add(sqlSign, 2)
 		case '0' <= c && c <= '9' || c == '$' || sqlPart(c):
 			s.word()
 		case strings.HasPrefix(rest, "::") || strings.HasPrefix(rest, ":=") || strings.HasPrefix(rest, "|>"):

@@ -90,7 +90,7 @@ func TestSQL(t *testing.T) {
 		{"SELECT 1 --x\n- 1", probeRead, ""},
 		{"SELECT 1 --1 DROP TABLE t", probeRisk, "DROP"}, // MySQL needs a blank behind the dashes,
 		{"SELECT 1 /*! INTO OUTFILE 'x' */", probeRisk, "comment"},
-		{"SELECT 1 // it's\n; DROP TABLE t --'", probeRisk, "comment"},
+		{"SELECT 1 // it's\n; DROP TABLE t --'", probeRisk, "quote"},
 		{"SELECT a FROM t # it's", probeRead, ""},
 		{"SELECT `a` FROM t", probeRead, ""},
 		{"SELECT `a'` FROM t", probeRisk, "backticks"},
