@@ -131,13 +131,22 @@ func needsOption(_ *reader, row *row, p parsed, _ *scope) string {
 	return "none of the options that make it read"
 }
 
-// compressCommand requires of a compressor that it prints, tests or lists. The last of -t, -l and -d counts, so that these
-// are a read together only with -c.
+// compressCommand requires of a compressor that it prints, tests or lists. The last of -t, -l and -d counts, as xz(1)
+// has it: -dt tests, and -td writes unless -c has it print.
 func compressCommand(r *reader, row *row, p parsed, s *scope) string {
 	if why := needsOption(r, row, p, s); why != "" {
 		return why
 	}
-	if p.has("-d", "--decompress", "--uncompress") && !p.has("-c", "--stdout", "--to-stdout") {
+	writes := false
+	for _, o := range p.options {
+		switch o.name {
+		case "-d", "--decompress", "--uncompress":
+			writes = true
+		case "-t", "--test", "-l", "--list":
+			writes = false
+		}
+	}
+	if writes && !p.has("-c", "--stdout", "--to-stdout") {
 		return "-d, which writes a file"
 	}
 	return ""
