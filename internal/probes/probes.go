@@ -41,7 +41,7 @@ func Plain(text string) string {
 		switch {
 		case r == utf8.RuneError:
 			return fmt.Sprintf("byte %d is not UTF-8", i)
-		case r == '\n' || r == '\t':
+		case ' ' <= r && r <= '~', r == '\n', r == '\t':
 		case !unicode.IsPrint(r): // control, format and private characters, and every blank but the space
 			return fmt.Sprintf("the character %U", r)
 		}

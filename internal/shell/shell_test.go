@@ -105,14 +105,14 @@ func FuzzShell(f *testing.F) {
 }
 
 func BenchmarkShell(b *testing.B) {
-	lines := commandLines(b, "reads.txt")
-	long := strings.Join(lines, "\n")
-	for len(long) < 16<<10 {
-		long += "\n" + strings.Join(lines, "\n")
-	}
-	long = long[:strings.LastIndexByte(long[:16<<10], '\n')]
-	reads(long)
-	for name, text := range map[string]string{"one": "git log --oneline -5 | grep fix", "16KB": long} {
+	dense := strings.Repeat("grep -n x main.go;", 60)
+	for name, text := range map[string]string{
+		"one":                "git log --oneline -5 | grep fix",
+		"as many as is read": dense,
+		"one command more":   strings.Repeat("grep -n x main.go;", 900),
+		"many words":         "ls " + strings.Repeat("a ", 1000),
+	} {
+		shell.Shell(text) // reads the tables
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
@@ -120,5 +120,23 @@ func BenchmarkShell(b *testing.B) {
 				shell.Shell(text)
 			}
 		})
+	}
+}
+
+// A text of many commands asks before it is parsed, unless the signs may be those of a here-document.
+func TestManyCommandsAsk(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		strings.Repeat("ls;", 60):                                       true,
+		strings.Repeat("ls;", 100):                                      false,
+		strings.Repeat("ls\n", 100):                                     false,
+		"cat <<'EOF'\n" + strings.Repeat("a; b | c & d\n", 100) + "EOF": true,
+		"cat <<'EOF'\nEOF\n" + strings.Repeat("ls;", 200):               false,
+		"cat <<'EOF'\nEOF\n" + strings.Repeat("ls;", 100):               true,
+		"ls " + strings.Repeat("a ", 2000):                              false,
+	} {
+		if got := reads(text); got != want {
+			t.Errorf("%.30q… is a read: %v, want %v", text, got, want)
+		}
 	}
 }

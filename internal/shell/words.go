@@ -60,7 +60,7 @@ func (r *reader) words(args []*syntax.Word, s *scope) (words []word, why string)
 			return nil, why
 		}
 		words = append(words, made...)
-		if len(words) > 4096 {
+		if len(words) > maxWords {
 			return nil, "more words than are read"
 		}
 	}
@@ -300,8 +300,13 @@ func (b *builder) literal(text string, quoted bool) string {
 			b.w.glob, b.w.many = true, true
 			b.w.dash = b.w.dash || !b.begun
 			b.w.text += string(c)
-		default:
-			b.w.text += string(c)
+		default: // up to the next sign that may have a meaning
+			n := 1
+			for i+n < len(text) && strings.IndexByte("\\!*?[", text[i+n]) < 0 {
+				n++
+			}
+			b.w.text += text[i : i+n]
+			i += n - 1
 		}
 		b.begun = true
 	}
