@@ -184,7 +184,12 @@ func TestFilesBelowRoots(t *testing.T) {
 func TestRootsOnlyRaiseReads(t *testing.T) {
 	t.Parallel()
 	in := bounded(t)
-	for _, text := range append(commandLines(t, "asks.txt"), commandLines(t, "reads.txt")...) {
+	all := append(commandLines(t, "asks.txt"), commandLines(t, "reads.txt")...)
+	for line := range strings.Lines(byRoots) {
+		_, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		all = append(all, strings.ReplaceAll(strings.TrimSpace(text), `\n`, "\n"))
+	}
+	for _, text := range all {
 		if shell.In(text, in).Annotations.Safety() == annotation.Safe && !reads(text) {
 			t.Errorf("%q is a read with roots only", text)
 		}

@@ -282,7 +282,7 @@ func printfCommand(_ *reader, _ *row, words []word, _ *scope) string {
 // tarCommand judges tar, of which only the listing of an archive reads.
 func tarCommand(r *reader, _ *row, words []word, s *scope) string {
 	begun := s // the archive is not below the folder of -C
-	call := tarCall{roots: r.roots != nil, may: r.roots != nil && len(r.roots.Write) > 0}
+	call := tarCall{may: r.roots != nil && len(r.roots.Write) > 0}
 	for i, w := range words {
 		if !w.known() {
 			if w.wild() || i == 0 || strings.HasPrefix(w.text, "-") {
@@ -344,7 +344,6 @@ func (r *reader) tarFault(w word, s *scope) string {
 type tarCall struct {
 	lists   bool   // the archive is listed
 	creates bool   // it is made
-	roots   bool   // files may be read below some roots only
 	may     bool   // it may be made
 	dir     bool   // the next word names a folder
 	moved   bool   // names are those of that folder
@@ -435,7 +434,7 @@ func (c *tarCall) letters(letters string, old bool) string {
 			}
 			c.file = true
 		case 'C':
-			if old || !c.roots || at+1 < len(letters) {
+			if old || at+1 < len(letters) {
 				return "the option " + probes.Shown("C")
 			}
 			c.dir, c.moved = true, true

@@ -87,12 +87,22 @@ func FuzzShell(f *testing.F) {
 	for _, text := range commandLines(f, "reads.txt") {
 		f.Add(text)
 	}
+	in := bounded(f)
+	for line := range strings.Lines(byRoots) {
+		if _, text, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			f.Add(strings.TrimSpace(text))
+		}
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		v := shell.Shell(text)
 		if v.Why == "" || len(v.Why) > 500 {
 			t.Errorf("%q: the reason is not a short line: %q", text, v.Why)
 		}
 		shell.AnyShell(text)
+		if shell.In(text, in).Annotations.Safety() == annotation.Safe && v.Annotations.Safety() != annotation.Safe {
+			t.Errorf("%q is a read with roots only", text)
+		}
+		shell.AnyIn(text, in)
 		if v.Annotations.Safety() != annotation.Safe {
 			return
 		}
