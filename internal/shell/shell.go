@@ -24,6 +24,7 @@ const (
 	maxSigns    = 64 // that end a command, outside of here-documents: what is read in 0.2 ms
 	maxWords    = 1024
 	maxScripts  = 64 << 10
+	maxReason   = 400
 )
 
 // Shell judges a command line for a POSIX-like shell, as package preflight/probe documents.
@@ -33,6 +34,9 @@ func Shell(text string) probes.Verdict {
 
 func judged(r *reader, text string) probes.Verdict {
 	if why := r.whole(text); why != "" {
+		if len(why) > maxReason { // it has names of the text
+			why = strings.ToValidUTF8(why[:maxReason], "") + "…"
+		}
 		return probes.Harmful(why)
 	}
 	return r.verdict(cmp.Or(strings.Join(r.names, ", "), "no command, only words of the shell"))
