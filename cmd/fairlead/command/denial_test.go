@@ -110,3 +110,45 @@ func TestDenialHasAnEffectOrAWarning(t *testing.T) {
 		})
 	}
 }
+
+// A server that cannot be started takes none of the others with it, and the log names what is wrong.
+func TestOtherServersWorkWithoutOne(t *testing.T) {
+	t.Parallel()
+	exe, env := mcptest.Child(t, "lying")
+	key, value, _ := strings.Cut(env, "=")
+	ok := map[string]any{"command": exe, "env": map[string]string{key: value}}
+	for name, c := range map[string]struct {
+		bad  map[string]any
+		want string
+	}{
+		"no program":                 {map[string]any{"command": "no-such-program"}, `no-such-program`},
+		"a path without a file":      {map[string]any{"command": "/no/such/program"}, `/no/such/program`},
+		"no folder":                  {map[string]any{"command": exe, "cwd": "/no/such/folder"}, `/no/such/folder`},
+		"a folder that is a file":    {map[string]any{"command": exe, "cwd": exe}, `is a file`},
+		"not to be executed":         {map[string]any{"command": file(t, "text.txt", "x")}, `text.txt`},
+		"ends at once":               {map[string]any{"command": "false"}, `bad`},
+		"no address":                 {map[string]any{"url": "http://127.0.0.1:9/mcp"}, `bad`},
+		"a variable that is not set": {map[string]any{"command": exe, "env": map[string]string{"A": "${FAIRLEAD_NOT_SET}"}}, `FAIRLEAD_NOT_SET`},
+		"neither command nor URL":    {map[string]any{"args": []string{"x"}}, `neither \"command\" nor \"url\"`},
+		"an old transport":           {map[string]any{"type": "sse", "url": "http://127.0.0.1:9/sse"}, `streamable HTTP`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"ok": ok, "bad": c.bad}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			session, log := proxied(t, "--config", file(t, "mcp.json", string(text)))
+			list, err := session.ListTools(mcptest.Context(t), nil)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, log)
+			}
+			if !slices.ContainsFunc(list.Tools, func(t *mcp.Tool) bool { return t.Name == "ok__delete_account" }) {
+				t.Errorf("listed are %v", list.Tools)
+			}
+			if got := log.String(); !strings.Contains(got, c.want) || !strings.Contains(got, "bad") {
+				t.Errorf("the log has %s, want %s", got, c.want)
+			}
+		})
+	}
+}

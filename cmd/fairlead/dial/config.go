@@ -2,6 +2,7 @@ package dial
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,37 +24,48 @@ const maxConfig = 64 << 20
 // "mcp"), "context_servers" (Zed), "mcp" (opencode), or "mcp_servers" in a .toml file (Codex).
 //
 // With names, it returns those servers, switched off or not; otherwise all that are not switched off.
-// The error names file and entry. A file without servers is an error too.
+// What is switched off in the client's files stays off: a server that is not named, and the tools in Target.Tools.
+//
+// The error names file and entry. A file without servers is an error too. If some of the entries can be used, the others
+// are returned with their Fault.
 func Configured(path string, names ...string) ([]Target, error) {
 	text, err := read(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUsage, err)
 	}
-	parse := jsonEntries
+	var entries []entry
+	var members map[string]json.RawMessage
 	if strings.EqualFold(filepath.Ext(path), ".toml") {
-		parse = codexEntries
+		entries, err = codexEntries(text)
+	} else {
+		entries, members, err = jsonEntries(text)
 	}
-	entries, err := parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrUsage, path, err)
 	}
+	client, switched := kindOf(path, members), switchesOf(path, members)
 	if err := missing(path, entries, names); err != nil {
 		return nil, err
 	}
 	var found []Target
+	var faults []error
 	for _, e := range entries {
 		named := slices.Contains(names, e.name)
 		if len(names) > 0 && !named {
 			continue
 		}
-		t, off, err := e.target(path)
-		switch {
-		case off && !named:
+		t, off, err := e.target(path, client)
+		if (off || switched.isOff(e.name)) && !named {
 			continue
-		case err != nil:
-			return nil, fmt.Errorf("%w: %s, line %d: the server %s %w", ErrUsage, path, e.line, quoted(e.name), err)
+		}
+		if switched.filter(e.name, &t.Tools); err != nil {
+			t.Fault = fmt.Errorf("%s, line %d: the server %s %w", path, e.line, quoted(e.name), err)
+			faults = append(faults, t.Fault)
 		}
 		found = append(found, t)
+	}
+	if len(faults) > 0 && (len(faults) == len(found) || len(names) > 0) { // otherwise it is that server's own
+		return nil, fmt.Errorf("%w: %w", ErrUsage, faults[0])
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%w: %s: every server is switched off; name one by --server", ErrUsage, path)
@@ -107,17 +119,17 @@ var places = [][]string{{"mcpServers"}, {"context_servers"}, {"servers"}, {"mcp"
 const byteOrderMark = "\ufeff"
 
 // jsonEntries reads JSON with comments and trailing commas, as editors keep their settings.
-func jsonEntries(text []byte) ([]entry, error) {
+func jsonEntries(text []byte) ([]entry, map[string]json.RawMessage, error) {
 	if line := jsonc.Deep(text); line > 0 {
-		return nil, fmt.Errorf("line %d: it is nested too deeply", line)
+		return nil, nil, fmt.Errorf("line %d: it is nested too deeply", line)
 	}
 	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 	file, err := hujson.Parse(text)
 	if err != nil { // which has the line
-		return nil, err
+		return nil, nil, err
 	}
 	if _, ok := file.Value.(*hujson.Object); !ok {
-		return nil, errors.New("want a JSON object")
+		return nil, nil, errors.New("want a JSON object")
 	}
 	file.Standardize() // which moves nothing
 	var found []entry
@@ -131,15 +143,15 @@ func jsonEntries(text []byte) ([]entry, error) {
 		}
 		list, is, err := entriesAt(file, text, place)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		there, found = there || is, append(found, list...)
 	}
 	switch {
 	case !there:
-		return nil, errors.New(`it has none of "mcpServers", "servers", "context_servers" and "mcp", which is where clients keep their servers`)
+		return nil, nil, errors.New(`it has none of "mcpServers", "servers", "context_servers" and "mcp", which is where clients keep their servers`)
 	case len(found) == 0:
-		return nil, errors.New("it names no server")
+		return nil, nil, errors.New("it names no server")
 	}
 	i, last := 0, make(map[string]int, len(found)) // the last of a name takes the place of the others
 	for i, e := range found {
@@ -148,7 +160,7 @@ func jsonEntries(text []byte) ([]entry, error) {
 	return slices.DeleteFunc(found, func(e entry) bool {
 		i++
 		return last[e.name] != i-1
-	}), nil
+	}), object(file.Pack()), nil
 }
 
 // entriesAt returns the servers of one place, in their order, and whether it is there.

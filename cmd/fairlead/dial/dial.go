@@ -37,6 +37,11 @@ func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error)
 		return nil, err
 	}
 	s := &Server{target: t}
+	if t.URL == "" {
+		if err := CheckDir(t.Dir); err != nil {
+			return nil, s.Explain(err)
+		}
+	}
 	var err error
 	if s.Session, err = client.Connect(ctx, mount.Transport(s.transport()), nil); err == nil {
 		return s, nil
@@ -45,6 +50,22 @@ func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error)
 		err = context.Cause(ctx)
 	}
 	return nil, s.Explain(err)
+}
+
+// CheckDir returns an error if a command cannot run in a folder, which is not "" for that of this process. The operating
+// system names the command in its own.
+func CheckDir(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("its folder (cwd): %w", err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("its folder (cwd) %q is a file", dir)
+	}
+	return nil
 }
 
 // transport returns the transport to a target that was checked.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
@@ -44,6 +45,13 @@ type written struct {
 
 	Disabled bool  `json:"disabled"`
 	Enabled  *bool `json:"enabled"`
+
+	IncludeTools  []string `json:"includeTools"`   // Gemini
+	EnabledTools  []string `json:"enabled_tools"`  // Codex
+	Tools         []string `json:"tools"`          // Copilot
+	ExcludeTools  []string `json:"excludeTools"`   // Gemini
+	DisabledTools []string `json:"disabledTools"`  // Windsurf and Roo
+	WithoutTools  []string `json:"disabled_tools"` // Codex
 
 	Source   string          `json:"source"` // Zed: "extension" for one that comes with an extension
 	Settings json.RawMessage `json:"settings"`
@@ -95,24 +103,26 @@ func (s *scalar) UnmarshalJSON(text []byte) error {
 
 // target returns what an entry names, with its variables expanded. Off reports whether it is switched off, also if
 // there is an error.
-func (e entry) target(path string) (t Target, off bool, err error) {
+func (e entry) target(path string, client kind) (t Target, off bool, err error) {
 	var w written
+	t = Target{ID: idOf(e.name), File: path, Line: e.line}
 	if err := json.Unmarshal(e.raw, &w); err != nil {
 		return t, false, fmt.Errorf("cannot be read: %w", unmarshalling(err))
 	}
 	off = w.Disabled || w.Enabled != nil && !*w.Enabled
-	x := expander{dir: filepath.Dir(path)}
-	t = Target{ID: idOf(e.name), File: path, Line: e.line}
+	t.Tools = w.filter()
+	x := expander{dir: filepath.Dir(path), client: client}
+	if client == gemini {
+		x.env = sync.OnceValue(func() map[string]string { return geminiVariables(geminiFolder(path)) })
+	}
 	kind := strings.ToLower(cmp.Or(w.Type, w.Transport))
 	url := cmp.Or(w.URL, w.ServerURL, w.HTTPURL)
 	command := slices.Concat(w.Command.list, w.Args)
 	switch {
-	case w.EnvFile != "":
-		return t, off, errors.New(`has an "envFile", which is not read; set its variables and start again without it`)
 	case url != "" && len(w.Command.list) > 0:
 		return t, off, errors.New("has both an URL and a command; which is it?")
 	case url != "":
-		t.URL, t.SSE = x.text(url), kind == "sse"
+		t.URL, t.SSE = x.value(url), kind == "sse"
 		t.Header = x.values(w.Headers, w.HTTPHeaders)
 		for name, variable := range w.EnvHTTPHeaders {
 			t.Header[name] = x.variable(variable, variable)
@@ -125,6 +135,11 @@ func (e entry) target(path string) (t Target, off bool, err error) {
 			t.Command = append(t.Command, x.text(word))
 		}
 		t.Env, t.Dir = x.values(w.Env, w.Environment, w.Command.env), x.text(w.Cwd)
+		if w.EnvFile != "" {
+			if err := addVariables(t.Env, x.path(x.text(w.EnvFile))); err != nil {
+				return t, off, fmt.Errorf(`has an "envFile" that cannot be read: %w`, err)
+			}
+		}
 	case w.Source == "extension" || w.Settings != nil:
 		return t, off, errors.New("is started by an extension of the editor; name it here by its command or URL")
 	default:
@@ -136,6 +151,46 @@ func (e entry) target(path string) (t Target, off bool, err error) {
 		return t, off, fmt.Errorf("speaks %.60q; this program speaks stdio, http and sse", kind)
 	}
 	return t, off, errors.Join(x.fault, t.Check())
+}
+
+// filter returns which tools the entry offers.
+func (w *written) filter() Filter {
+	var f Filter
+	for _, only := range [][]string{w.IncludeTools, w.EnabledTools, w.Tools} {
+		if only == nil {
+			continue
+		}
+		names := []string{}
+		for _, name := range only {
+			name, _, _ = strings.Cut(name, "(") // Gemini's may have arguments
+			names = append(names, name)
+		}
+		f.Only = append(names, f.Only...)
+	}
+	f.Without = slices.Concat(w.ExcludeTools, w.DisabledTools, w.WithoutTools)
+	return f
+}
+
+// addVariables adds those of a file that the entry does not set itself.
+func addVariables(to map[string]string, file string) error {
+	text, err := read(file)
+	if err != nil {
+		return err
+	}
+	for name, value := range variables(string(text)) {
+		if _, set := to[name]; !set {
+			to[name] = value
+		}
+	}
+	return nil
+}
+
+// geminiFolder is that of the client's own files.
+func geminiFolder(path string) string {
+	if abs, err := filepath.Abs(path); err == nil && filepath.Base(filepath.Dir(abs)) == ".qwen" {
+		return ".qwen"
+	}
+	return ".gemini"
 }
 
 // unmarshalling names the member of the wrong type, without its value.

@@ -49,12 +49,12 @@ func program(words []string) string {
 var runners = strings.Fields(`bun bunx cmd deno docker env go java node npm npx pipx pnpm pnpx podman py python python3 uv uvx yarn
 	dlx exec run tool x`)
 
-// switches are flags of runners that no value follows.
-var switches = strings.Fields("-A -d -i -it -jar -m -q -t -y --init --interactive --offline --quiet --rm --yes")
+// flagSwitches are flags of runners that no value follows.
+var flagSwitches = strings.Fields("-A -d -i -it -jar -m -q -t -y --init --interactive --offline --quiet --rm --yes")
 
 // valueFlag reports whether the word after a flag is its value.
 func valueFlag(word string) bool {
-	return strings.HasPrefix(word, "-") && !strings.Contains(word, "=") && !slices.Contains(switches, word)
+	return strings.HasPrefix(word, "-") && !strings.Contains(word, "=") && !slices.Contains(flagSwitches, word)
 }
 
 // ending matches a version and an extension at the end of a word, and what precedes them.

@@ -19,6 +19,8 @@ type Target struct {
 	Command []string          // with its arguments
 	Env     map[string]string // beside the environment of this process
 	Dir     string            // where the command runs; "" for here
+	Tools   Filter            // which of its tools the client offers
+	Fault   error             // why it cannot be used, as it is configured; nil for nothing
 	File    string            // the configuration that names it, "" for none
 	Line    int               // its place there
 }
@@ -56,6 +58,9 @@ var ids = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // Check returns an error for a target that does not name a server.
 func (t Target) Check() error {
+	if t.Fault != nil {
+		return t.Fault
+	}
 	if !ids.MatchString(t.ID) || strings.Contains(t.ID, "__") {
 		return fmt.Errorf("%w: %q cannot be a server's name here: use 1 to 64 letters, digits, '.', '-' and single '_'", ErrUsage, t.ID)
 	}

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
+
 	"cmp"
 	"fmt"
 	"io"
@@ -61,6 +63,9 @@ const endPatience = 2 * time.Second
 
 // startChild starts a server's command. Its end is as the protocol has it: its input first, then SIGTERM, then SIGKILL.
 func startChild(s Server, log *slog.Logger, to sink) (*stdio, error) {
+	if err := dial.CheckDir(s.Dir); err != nil {
+		return nil, err
+	}
 	command := exec.Command(s.Command[0], s.Command[1:]...)
 	command.Env = append(os.Environ(), s.Env...)
 	command.Dir = s.Dir

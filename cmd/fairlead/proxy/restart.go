@@ -64,6 +64,14 @@ func (s *server) expired(generation int, err error) {
 	}()
 }
 
+// missing marks a server that could not be started as away, and tries it again.
+func (s *server) missing(err error) {
+	s.mu.Lock()
+	s.away = make(chan struct{})
+	s.mu.Unlock()
+	go s.restart(err)
+}
+
 // restart brings the server back: at once, and then after growing waits until it has shaken hands.
 func (s *server) restart(why error) {
 	if s.session.hopeless() {
@@ -78,14 +86,23 @@ func (s *server) restart(why error) {
 	if s.generation > 1 { // the first time at once
 		delay = time.Until(s.began.Add(restartDistance))
 	}
+	began := s.began
 	s.mu.Unlock()
+	logged, what := "", "proxy: the server went away; it is started again"
+	if began.IsZero() {
+		what = "proxy: the server cannot be started; the others work, and it is tried again"
+	}
 	for ; s.session.ctx.Err() == nil; delay = s.wait.NextBackOff() {
-		happened := "proxy: the server went away; it is started again"
 		if sessionOver(why) {
-			happened = "proxy: the server no longer has the session; another one is opened"
+			what = "proxy: the server no longer has the session; another one is opened"
 		}
-		s.log.Warn(happened,
-			slog.String("why", why.Error()+s.Stderr.LastWords()), slog.Duration("in", max(delay, 0)))
+		level, words := slog.LevelWarn, why.Error()+s.Stderr.LastWords()
+		if words == logged { // a program that is not installed is reported once
+			level = slog.LevelDebug
+		}
+		logged = words
+		s.log.Log(s.session.ctx, level, what,
+			slog.String("why", words), slog.Duration("in", max(delay, 0)))
 		select {
 		case <-time.After(delay):
 		case <-s.session.ctx.Done():

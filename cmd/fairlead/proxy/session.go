@@ -76,7 +76,8 @@ var (
 	errStopping   = errors.New("proxy: it is stopping")
 )
 
-// newSession begins a session and opens a link to each server. An error is an [UnreachableError].
+// newSession begins a session and opens a link to each server. A server that cannot be started is
+// tried again while the others work; if none can, the error is an [UnreachableError].
 func (p *Proxy) newSession(scope string, caller access.Caller, out func(m *message, about string)) (*session, error) {
 	s := &session{
 		proxy: p, scope: scope, caller: caller, out: out,
@@ -89,10 +90,19 @@ func (p *Proxy) newSession(scope string, caller access.Caller, out func(m *messa
 		s.servers = append(s.servers, newServer(one, s))
 	}
 	s.tools.session, s.tools.ended = s, make(chan struct{})
+	missing := make(map[*server]error)
 	for _, one := range s.servers {
 		if _, err := one.dial(); err != nil { // the client shakes hands on it
+			missing[one] = err
+		}
+	}
+	for _, one := range s.servers {
+		switch err := missing[one]; {
+		case err != nil && len(missing) == len(s.servers):
 			s.close(err)
 			return nil, &UnreachableError{Server: one.Name, Err: err}
+		case err != nil: // the others work
+			one.missing(err)
 		}
 	}
 	return s, nil
