@@ -152,3 +152,28 @@ func TestOtherServersWorkWithoutOne(t *testing.T) {
 		})
 	}
 }
+
+// A tool that is switched off in its client's file is neither listed nor called.
+func TestToolThatItsClientSwitchedOff(t *testing.T) {
+	t.Parallel()
+	exe, env := mcptest.Child(t, "lying")
+	key, value, _ := strings.Cut(env, "=")
+	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"crm": map[string]any{
+		"command": exe, "env": map[string]string{key: value}, "excludeTools": []string{"delete_account"},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, _ := proxied(t, "--policy", file(t, "p.json", `{"rules": [{"tool": "crm/delete_account", "decide": "allow"}]}`), "--config", file(t, "settings.json", string(text)))
+	list, err := session.ListTools(mcptest.Context(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(list.Tools, func(t *mcp.Tool) bool { return t.Name == "delete_account" }) || len(list.Tools) == 0 {
+		t.Errorf("listed are %v", list.Tools)
+	}
+	res, err := session.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 7}})
+	if err == nil && !res.IsError {
+		t.Errorf("it was called: %v", res)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -183,11 +184,20 @@ func (o *proxyFlags) targets(words []string, dash int) ([]proxy.Server, error) {
 		return nil, err
 	}
 	var all []proxy.Server
+	faults := 0
 	for _, t := range targets {
-		if t.SSE {
-			return nil, fmt.Errorf("the server %s speaks HTTP with SSE, which the protocol has given up; the proxy speaks streamable HTTP", t)
+		if t.SSE && t.Fault == nil {
+			t.Fault = fmt.Errorf("the server %s speaks HTTP with SSE, which the protocol has given up; the proxy speaks streamable HTTP", t)
 		}
-		s := proxy.Server{Name: t.ID, URL: t.URL, Header: t.Header, Command: t.Command, Dir: t.Dir}
+		if fault := t.Fault; fault != nil {
+			if faults++; faults == len(targets) {
+				return nil, fault
+			}
+			// It keeps its name and its place, so that those of the others do not depend on it.
+			all = append(all, proxy.Server{Name: t.ID, Open: func() (io.ReadWriteCloser, error) { return nil, fault }})
+			continue
+		}
+		s := proxy.Server{Name: t.ID, URL: t.URL, Header: t.Header, Command: t.Command, Dir: t.Dir, Offers: t.Tools.Offers}
 		for name, value := range t.Env {
 			s.Env = append(s.Env, name+"="+value)
 		}

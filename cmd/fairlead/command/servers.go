@@ -99,7 +99,7 @@ func (f *serverNames) targets(words []string, dash int) ([]dial.Target, error) {
 		all[0].ID = f.name
 	}
 	for _, t := range all {
-		if err := t.Check(); err != nil {
+		if err := t.Check(); err != nil && (t.Fault == nil || len(all) == 1) { // one of several is left to the others
 			return nil, err
 		}
 	}

@@ -58,7 +58,7 @@ func TestConfiguredByCodexNamesTheFault(t *testing.T) {
 		"none of them":               {"[mcp_servers]", []string{"names no server"}},
 		"servers are a list":         {"mcp_servers = []", []string{"mcp_servers"}},
 		"an entry is a text":         {"[mcp_servers]\na = \"x\"", []string{"line 2", `"a"`}},
-		"one name begins another":    {"[mcp_servers.a-b]\ncommand = \"x\"\nargs = []\n\n[mcp_servers.a]\nenv = {}", []string{"line 5", `"a"`}},
+		"one name begins another":    {"[mcp_servers.a-b]\nenv = {}\nargs = []\n\n[mcp_servers.a]\nenv = {}", []string{"line 1", `"a-b"`}},
 		"lists without end":          {"[mcp_servers.a]\nargs = " + strings.Repeat("[", 500_000), []string{"line 2", "nested"}},
 		"lists over many lines":      {"[mcp_servers.a]\nargs = " + strings.Repeat("[\n", 200), []string{"line 102", "nested"}},
 		"tables without end":         {"[mcp_servers.a]\nenv = " + strings.Repeat("{a=", 250_000), []string{"line 2", "nested"}},

@@ -74,7 +74,7 @@ func (x *expander) variable(name, written string) string {
 	case name == "pathSeparator" || name == "/":
 		return string(filepath.Separator)
 	case qualified && kind == "file" && x.client == opencode:
-		return x.file(rest)
+		return x.file(rest, written)
 	case qualified && kind != "env":
 		x.failed(fmt.Errorf("needs %.100q, which its client asks for or knows; write the value in its place, or the name of a variable that is set", written))
 		return ""
@@ -95,7 +95,7 @@ func (x *expander) variable(name, written string) string {
 }
 
 // file returns the text of a file, whose name is relative to the folder of the configuration or to the home folder.
-func (x *expander) file(name string) string {
+func (x *expander) file(name, written string) string {
 	if rest, atHome := strings.CutPrefix(name, "~/"); atHome {
 		name = filepath.Join(homeDir(), rest)
 	} else if !filepath.IsAbs(name) {
@@ -103,7 +103,7 @@ func (x *expander) file(name string) string {
 	}
 	text, err := read(name)
 	if err != nil {
-		x.failed(fmt.Errorf("needs the file %.200q: %w", name, err))
+		x.failed(fmt.Errorf("needs %.200q: %w", written, err))
 	}
 	return strings.TrimSpace(string(text))
 }

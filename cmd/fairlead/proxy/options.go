@@ -31,6 +31,8 @@ type Server struct {
 	Dir     string            // "" is the proxy's own
 	Stderr  *tail.Tail        // set by [New], for errors
 
+	// Offers reports whether clients may have a tool, by its name on the server; nil offers all.
+	Offers func(tool string) bool
 	// Open returns a new connection to a server in this process; nil means a URL or a command.
 	Open func() (io.ReadWriteCloser, error)
 	// RoundTripper sends the requests to the URL; nil means a pool of connections.

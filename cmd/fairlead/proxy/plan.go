@@ -145,6 +145,11 @@ func (p *Proxy) trusts(now *policy.Policy, server string) bool {
 	return p.o.Trust || slices.Contains(now.Trust, server)
 }
 
+// offers reports whether a tool is offered by the configuration of its server.
+func (p *Proxy) offers(t *middleware.Tool) bool {
+	return !slices.ContainsFunc(p.o.Servers, func(s Server) bool { return s.Name == t.Server && s.Offers != nil && !s.Offers(t.Name()) })
+}
+
 // newSet returns an empty catalog with the chain in front of it, for a caller.
 func (p *plan) newSet(caller access.Caller) (*set, error) {
 	o := p.proxy.o
@@ -222,6 +227,8 @@ func (s *set) refuseClass(now *policy.Policy, t *middleware.Tool, class annotati
 	v, rule := now.Decide(t.Server, t.Name(), class)
 	var why, by string
 	switch {
+	case !s.plan.proxy.offers(t):
+		why, by = "it is switched off in the configuration of the server's client", "configuration"
 	case !s.covers(t):
 		why, by = "the scopes of the caller's token do not cover it", "access"
 	case v == policy.Deny:
