@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -75,6 +76,63 @@ func TestEveryTransportWorks(t *testing.T) {
 	}
 }
 
+// A cursor that comes again ends the list. What was listed until then counts, with a finding.
+func TestListWhoseCursorComesAgain(t *testing.T) {
+	t.Parallel()
+	tool := func(n int) *mcp.Tool { return mcptest.Tool(fmt.Sprintf("list_%d", n), "") }
+	for _, c := range []struct {
+		name  string
+		pages func(cursor string) *mcp.ListToolsResult
+		want  []string
+	}{
+		{"the same page", func(string) *mcp.ListToolsResult {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{tool(1)}, NextCursor: "again"}
+		}, []string{"bad/list_1"}},
+		{"another page, and the same again", func(cursor string) *mcp.ListToolsResult {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{tool(len(cursor))}, NextCursor: "again"}
+		}, []string{"bad/list_0", "bad/list_5"}},
+		{"in a circle", func(cursor string) *mcp.ListToolsResult {
+			next := map[string]string{"": "a", "a": "bb", "bb": "a"}[cursor]
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{tool(len(cursor))}, NextCursor: next}
+		}, []string{"bad/list_0", "bad/list_1", "bad/list_2"}},
+		{"a huge cursor", func(string) *mcp.ListToolsResult {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{tool(1)}, NextCursor: strings.Repeat("x", 1<<20)}
+		}, []string{"bad/list_1"}},
+	} {
+		tools := catalog.New(catalog.Options{})
+		t.Cleanup(func() { _ = tools.Close() })
+		list := func(_ context.Context, cursor string) (*mcp.ListToolsResult, error) { return c.pages(cursor), nil }
+		if err := tools.Add(t.Context(), "bad", &fake{list: list}); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if got := names(tools); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+		if got := fmt.Sprint(tools.Findings()); !strings.Contains(got, "lists without end") || len(got) > 500 {
+			t.Errorf("%s: the findings are %.600s", c.name, got)
+		}
+	}
+}
+
+// A server without tools is one without a fault, whether it declares that or does not know the method.
+func TestServerWithoutTools(t *testing.T) {
+	t.Parallel()
+	tools := catalog.New(catalog.Options{})
+	t.Cleanup(func() { _ = tools.Close() })
+	unknown := func(context.Context, string) (*mcp.ListToolsResult, error) {
+		return nil, fmt.Errorf("calling: %w", &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"})
+	}
+	if err := tools.Add(t.Context(), "prompts", &fake{list: unknown}); err != nil || len(names(tools)) > 0 {
+		t.Errorf("got %v, %v", names(tools), err)
+	}
+	other := func(context.Context, string) (*mcp.ListToolsResult, error) {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "it broke"}
+	}
+	if err := tools.Add(t.Context(), "broken", &fake{list: other}); err == nil {
+		t.Error("any error counts as a list without tools")
+	}
+}
+
 func TestListsThatDoNotEndWellAddNothing(t *testing.T) {
 	one := []*mcp.Tool{mcptest.Tool("list_a", "")}
 	many := make([]*mcp.Tool, 11)
@@ -87,12 +145,6 @@ func TestListsThatDoNotEndWellAddNothing(t *testing.T) {
 		list func(ctx context.Context, cursor string) (*mcp.ListToolsResult, error)
 		want string
 	}{
-		{"a cursor that comes again", func(context.Context, string) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{Tools: one, NextCursor: "again"}, nil
-		}, `gave the cursor "again" twice`},
-		{"a huge cursor that comes again", func(context.Context, string) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{NextCursor: strings.Repeat("x", 1<<20)}, nil
-		}, "twice"},
 		{"a list without end", func(context.Context, string) (*mcp.ListToolsResult, error) {
 			pages++
 			return &mcp.ListToolsResult{NextCursor: fmt.Sprint(pages)}, nil

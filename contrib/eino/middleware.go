@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
@@ -48,7 +49,11 @@ func Middleware(ctx context.Context, tools *catalog.Catalog, id string, chain mi
 	return compose.ToolMiddleware{
 		Invokable: func(next compose.InvokableToolEndpoint) compose.InvokableToolEndpoint {
 			return func(ctx context.Context, in *compose.ToolInput) (*compose.ToolOutput, error) {
-				return &compose.ToolOutput{Result: g.call(ctx, in, next)}, nil
+				text, err := g.call(ctx, in, next)
+				if err != nil {
+					return nil, err
+				}
+				return &compose.ToolOutput{Result: text}, nil
 			}
 		},
 		Streamable: func(next compose.StreamableToolEndpoint) compose.StreamableToolEndpoint {
@@ -61,7 +66,11 @@ func Middleware(ctx context.Context, tools *catalog.Catalog, id string, chain mi
 				return &compose.ToolOutput{Result: text}, err
 			}
 			return func(ctx context.Context, in *compose.ToolInput) (*compose.StreamToolOutput, error) {
-				return &compose.StreamToolOutput{Result: schema.StreamReaderFromArray([]string{g.call(ctx, in, whole)})}, nil
+				text, err := g.call(ctx, in, whole)
+				if err != nil {
+					return nil, err
+				}
+				return &compose.StreamToolOutput{Result: schema.StreamReaderFromArray([]string{text})}, nil
 			}
 		},
 		EnhancedInvokable: func(compose.EnhancedInvokableToolEndpoint) compose.EnhancedInvokableToolEndpoint {
@@ -125,25 +134,49 @@ type nextKey struct{}
 type next struct {
 	in  *compose.ToolInput
 	run compose.InvokableToolEndpoint
+
+	paused atomic.Pointer[pausedError] // the graph, by the tool; the context of a call that has given up may outlive it
 }
 
+// A pausedError is an interrupt by which a tool pauses its graph. It is for Eino and not for the model. The tool has asked
+// for something and is run again when the graph goes on: the call has not happened, and is not repeated before.
+type pausedError struct{ interrupt error }
+
+func (e *pausedError) Error() string {
+	return "eino: the tool has paused the graph: " + e.interrupt.Error()
+}
+func (e *pausedError) Unwrap() error   { return e.interrupt }
+func (e *pausedError) NotSent() bool   { return true }
+func (e *pausedError) Permanent() bool { return true }
+
 // call makes a call by the chain, at whose end execute takes Eino's endpoint out of the context.
-func (g guarded) call(ctx context.Context, in *compose.ToolInput, run compose.InvokableToolEndpoint) string {
+// An error is an interrupt of the graph, which goes on to Eino as the tool returned it.
+func (g guarded) call(ctx context.Context, in *compose.ToolInput, run compose.InvokableToolEndpoint) (string, error) {
 	tool, ok := g.tools.Lookup(g.id, in.Name)
 	if !ok {
-		return output.Text(output.Failure(nil, &catalog.UnknownToolError{Server: g.id, Tool: in.Name}))
+		return output.Text(output.Failure(nil, &catalog.UnknownToolError{Server: g.id, Tool: in.Name})), nil
 	}
-	return output.Text(g.host.Call(context.WithValue(ctx, nextKey{}, next{in, run}), tool, in.CallID, json.RawMessage(in.Arguments)))
+	to := &next{in: in, run: run}
+	text := output.Text(g.host.Call(context.WithValue(ctx, nextKey{}, to), tool, in.CallID, json.RawMessage(in.Arguments)))
+	if paused := to.paused.Load(); paused != nil {
+		return "", paused.interrupt
+	}
+	return text, nil
 }
 
 func execute(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	to, ok := ctx.Value(nextKey{}).(next)
+	to, ok := ctx.Value(nextKey{}).(*next)
 	if !ok {
 		return nil, &middleware.NotSentError{Err: errors.New("eino: only its tools node can call the tools of a middleware")}
 	}
 	in := *to.in
 	in.Arguments = strings.TrimSpace(string(call.Arguments))
 	out, err := to.run(ctx, &in)
+	if _, interrupts := compose.IsInterruptRerunError(err); interrupts {
+		paused := &pausedError{err}
+		to.paused.Store(paused)
+		return nil, paused
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,14 @@ package eino_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
+	"github.com/cloudwego/eino/schema"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/chain/batch"
@@ -73,4 +75,79 @@ func TestMiddlewareRefusesOtherTools(t *testing.T) {
 	if _, err := tools.CallTool(t.Context(), middleware.Call{Tool: reads}); err == nil || len(ran) > 0 {
 		t.Errorf("called past its node: %v", err)
 	}
+}
+
+// A pausing tool asks its user for something by interrupting the graph at its first run.
+type pausing struct{ runs *int }
+
+func (pausing) Info(context.Context) (*schema.ToolInfo, error) {
+	return &schema.ToolInfo{Name: "list_rooms", Desc: "Lists the rooms."}, nil
+}
+
+func (p pausing) InvokableRun(ctx context.Context, _ string, _ ...tool.Option) (string, error) {
+	if *p.runs++; *p.runs == 1 {
+		return "", compose.Interrupt(ctx, "which floor?")
+	}
+	return "room 7", nil
+}
+
+// The interrupt of a tool is the framework's: it pauses the graph, is not repeated, and the tool runs when it goes on.
+func TestInterruptOfAToolPausesTheGraph(t *testing.T) {
+	t.Parallel()
+	for _, deprecated := range []bool{false, true} {
+		tools, runs := catalog.New(catalog.Options{}), 0
+		t.Cleanup(func() { _ = tools.Close() })
+		own := pausing{&runs}
+		guard, err := fairlead.Middleware(t.Context(), tools, "rooms", chain.Standard{}.Then, batch.HostOptions{}, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		middlewares := []compose.ToolMiddleware{guard}
+		if deprecated {
+			middlewares = append(middlewares, compose.ToolMiddleware{Invokable: func(compose.InvokableToolEndpoint) compose.InvokableToolEndpoint {
+				return func(context.Context, *compose.ToolInput) (*compose.ToolOutput, error) {
+					runs++
+					return nil, compose.InterruptAndRerun //nolint:staticcheck // graphs that use it are there
+				}
+			}})
+		}
+		node, err := compose.NewToolNode(t.Context(), &compose.ToolsNodeConfig{Tools: []tool.BaseTool{own}, ToolCallMiddlewares: middlewares})
+		if err != nil {
+			t.Fatal(err)
+		}
+		graph := compose.NewGraph[*schema.Message, []*schema.Message]()
+		if err := errors.Join(graph.AddToolsNode("tools", node), graph.AddEdge(compose.START, "tools"), graph.AddEdge("tools", compose.END)); err != nil {
+			t.Fatal(err)
+		}
+		run, err := graph.Compile(t.Context(), compose.WithCheckPointStore(checkpoints{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = run.Invoke(t.Context(), assistant([]call{{"a", "list_rooms", `{}`}}), compose.WithCheckPointID("1"))
+		info, paused := compose.ExtractInterruptInfo(err)
+		if !paused || runs != 1 {
+			t.Fatalf("deprecated %v: got %v after %d runs, want a graph that is paused by the first", deprecated, err, runs)
+		}
+		if deprecated {
+			continue
+		}
+		ctx := compose.Resume(t.Context(), info.InterruptContexts[0].ID)
+		out, err := run.Invoke(ctx, nil, compose.WithCheckPointID("1"))
+		if err != nil || len(out) != 1 || out[0].Content != "room 7" || runs != 2 {
+			t.Errorf("it goes on with %v, %v after %d runs", out, err, runs)
+		}
+	}
+}
+
+// checkpoints keep where a graph was paused.
+type checkpoints map[string][]byte
+
+func (c checkpoints) Get(_ context.Context, id string) ([]byte, bool, error) {
+	kept, ok := c[id]
+	return kept, ok, nil
+}
+
+func (c checkpoints) Set(_ context.Context, id string, kept []byte) error {
+	c[id] = kept
+	return nil
 }

@@ -47,6 +47,21 @@ type Listing struct {
 	unnamed int            // how many were refused beyond those in LeftOut
 }
 
+// hasAll reports whether the names of a page were all listed before.
+func (l *Listing) hasAll(page *mcp.ListToolsResult) bool {
+	for _, t := range page.Tools {
+		if t == nil || !slices.ContainsFunc(l.Tools, func(d *Definition) bool { return d.Tool.Name() == t.Name }) && l.named[t.Name] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// cut notes that the list was not read to its end, and why.
+func (l *Listing) cut(why string) {
+	l.LeftOut = append(l.LeftOut, finding.Finding{Server: l.id, Kind: finding.LeftOut, Text: why})
+}
+
 // page takes the tools of a page. raw is the page as the server wrote it, if a prepared session has kept it: the SDK
 // drops what it cannot read, and does not keep whether a hint was absent or false.
 func (l *Listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/bounded"
 	"github.com/fairlead-go/fairlead/internal/rawlist"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -62,10 +63,18 @@ func (r *Reader) Read(ctx context.Context) (*Listing, error) {
 // tools, bytes and pages are bounded, over all pages together.
 func (r *Reader) read(ctx context.Context) (*Listing, error) {
 	l := &Listing{id: r.id, forms: r.limits.Forms, Prepared: true, named: make(map[string]int)}
+	if !offersTools(r.session) {
+		l.done()
+		return l, nil
+	}
 	seen := make(map[string]bool)
 	for cursor := ""; ; {
 		watched, raw := rawlist.Watch(ctx)
 		page, err := r.session.ListTools(watched, &mcp.ListToolsParams{Cursor: cursor})
+		if refused, ok := errors.AsType[*jsonrpc.Error](err); ok && refused.Code == jsonrpc.CodeMethodNotFound && cursor == "" && !declares(r.session) {
+			l.done()
+			return l, nil
+		}
 		if err != nil {
 			return nil, r.unlisted(explain(ctx, err))
 		}
@@ -75,7 +84,10 @@ func (r *Reader) read(ctx context.Context) (*Listing, error) {
 		if l.listed+len(page.Tools) > r.limits.MaxTools {
 			return nil, r.fault("lists more than %d tools; raise catalog.Options.MaxTools if that is right", r.limits.MaxTools)
 		}
-		l.page(page, raw)
+		endless := page.NextCursor != "" && seen[page.NextCursor]
+		if !endless || !l.hasAll(page) { // a server that ignores cursors lists the same page again
+			l.page(page, raw)
+		}
 		cursor = page.NextCursor
 		l.bytes += len(cursor) // all of them are kept to the end of the list
 		switch {
@@ -84,13 +96,31 @@ func (r *Reader) read(ctx context.Context) (*Listing, error) {
 		case cursor == "":
 			l.done()
 			return l, nil
-		case seen[cursor]:
-			return nil, r.fault("lists without end: it gave the cursor %.40q twice", cursor)
+		case endless:
+			l.cut(fmt.Sprintf("it lists without end, since it gave the cursor %.40q twice; what it had listed until then counts", cursor))
+			l.done()
+			return l, nil
 		case len(seen) == maxPages:
 			return nil, r.fault("lists more than %d pages of tools", maxPages)
 		}
 		seen[cursor] = true
 	}
+}
+
+// offersTools reports whether a server may have tools. One that has shaken hands and declared no tools is not asked.
+func offersTools(s Session) bool {
+	cs, ok := s.(*mcp.ClientSession)
+	if !ok {
+		return true
+	}
+	about := cs.InitializeResult()
+	return about == nil || about.Capabilities == nil || about.Capabilities.Tools != nil
+}
+
+// declares reports whether it is known what a server declares; where it is not, a server without the method has no tools.
+func declares(s Session) bool {
+	cs, ok := s.(*mcp.ClientSession)
+	return ok && cs.InitializeResult() != nil && cs.InitializeResult().Capabilities != nil
 }
 
 func (r *Reader) unlisted(err error) error { return r.fault("could not list its tools: %w", err) }
