@@ -3,8 +3,10 @@ package mount_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -107,6 +109,64 @@ func TestB133RetryAfterOverHTTPPacesTheChain(t *testing.T) {
 				t.Errorf("it took %v and %d executions, want the error at once", took, executed())
 			}
 		})
+	}
+}
+
+// A handshake follows a server to another path of the same host, once, and what comes later goes there at once. A call
+// is not sent again, and the error has the address to use.
+func TestHandshakeFollowsAServerToAnotherPath(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		keeps := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
+		var got []string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			got = append(got, r.Method+" "+r.URL.Path+" "+string(body))
+			switch r.URL.Path {
+			case "/mcp":
+				http.Redirect(w, r, "/mcp/", status)
+			case "/twice":
+				http.Redirect(w, r, "/mcp", status)
+			case "/away":
+				http.Redirect(w, r, "http://localhost.example:1/mcp/?secret=1", status)
+			}
+		}))
+		client := &http.Client{Transport: mount.RoundTripper(http.DefaultTransport)}
+		post := func(path, body string) error {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+path, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := client.Do(req)
+			if err == nil {
+				_ = res.Body.Close()
+			}
+			return err
+		}
+		const call, hello = `{"method":"tools/call"}`, `{"method":"initialize"}`
+		if err := post("/mcp", call); err == nil || !strings.Contains(err.Error(), server.URL+"/mcp/, which is not followed") {
+			t.Errorf("%d: a call: got %v", status, err)
+		}
+		for _, path := range []string{"/twice", "/away"} {
+			if err := post(path, hello); err == nil || strings.Contains(err.Error(), "secret=1, which") {
+				t.Errorf("%d: %s: got %v", status, path, err)
+			}
+		}
+		got = nil
+		if err := post("/mcp", hello); (err == nil) != keeps {
+			t.Errorf("%d: got %v", status, err)
+		}
+		if keeps {
+			if err := post("/mcp", call); err != nil {
+				t.Errorf("%d: a call afterwards: %v", status, err)
+			}
+			if want := []string{"POST /mcp " + hello, "POST /mcp/ " + hello, "POST /mcp/ " + call}; !slices.Equal(got, want) {
+				t.Errorf("%d: the server got %q, want %q", status, got, want)
+			}
+		} else if len(got) != 1 {
+			t.Errorf("%d: the server got %q", status, got)
+		}
+		server.Close()
 	}
 }
 

@@ -2,13 +2,16 @@ package sdkerr
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -55,15 +58,27 @@ func (w *Wire) once() bool { return w.sent.Load() <= 1 && w.posts.Load() <= 1 }
 
 // RoundTripper returns a transport that reports HTTP's answer to the call's Wire, and keeps net/http from
 // sending a POST again by itself, when a connection broke or the server redirects it.
-func RoundTripper(base http.RoundTripper) http.RoundTripper { return roundTripper{base} }
+//
+// A POST that has no effect, such as the first one of a session, follows one redirect to another path of the same host
+// that keeps its method (307 or 308), and what is sent later goes there at once. A call is never sent twice.
+func RoundTripper(base http.RoundTripper) http.RoundTripper { return &roundTripper{base: base} }
 
-type roundTripper struct{ base http.RoundTripper }
+type roundTripper struct {
+	base  http.RoundTripper
+	moved sync.Map // the address that a server leads to, by the one that was asked
+}
 
-func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if from := req.Response; from != nil && from.Request != nil && from.Request.Method == http.MethodPost {
-		// The call was approved for one server. Whether this one carried it out is not known.
-		return nil, fmt.Errorf("the server answered a POST with %s to %s://%s, which is not followed; use the address that it leads to, if it is the right one",
-			from.Status, req.URL.Scheme, req.URL.Host)
+		if !followed(from, req) {
+			// The call was approved for one server. Whether this one carried it out is not known.
+			return nil, fmt.Errorf("the server answered a POST with %s to %s://%s%s, which is not followed; use that address, if it is the right one",
+				from.Status, req.URL.Scheme, req.URL.Host, req.URL.EscapedPath())
+		}
+		t.moved.Store(from.Request.URL.String(), req.URL)
+	} else if to, ok := t.moved.Load(req.URL.String()); ok {
+		req = req.Clone(req.Context())
+		req.URL, _ = to.(*url.URL)
 	}
 	if req.Method != http.MethodPost {
 		return t.base.RoundTrip(req)
@@ -82,6 +97,36 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		w.answer.Store(a)
 	}
 	return res, err
+}
+
+// followed reports whether a POST that was redirected may be sent to where it leads.
+func followed(from *http.Response, req *http.Request) bool {
+	first := from.Request
+	keeps := from.StatusCode == http.StatusTemporaryRedirect || from.StatusCode == http.StatusPermanentRedirect
+	return keeps && first.Response == nil && req.URL.Scheme == first.URL.Scheme && req.URL.Host == first.URL.Host && harmless(req)
+}
+
+// harmless reports whether a POST can be sent twice without an effect: a handshake, a list or a ping.
+func harmless(req *http.Request) bool {
+	if req.GetBody == nil {
+		return false
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return false
+	}
+	defer body.Close()
+	var message struct {
+		Method string `json:"method"`
+	}
+	if json.NewDecoder(io.LimitReader(body, 1<<20)).Decode(&message) != nil {
+		return false
+	}
+	switch message.Method {
+	case "initialize", "server/discover", "notifications/initialized", "ping", "tools/list", "prompts/list", "resources/list", "resources/templates/list":
+		return true
+	}
+	return false
 }
 
 // post counts a request once, even if it passes two of our transports, unless it is sent again between them.

@@ -68,9 +68,10 @@ var pool = func() http.RoundTripper {
 	return t
 }()
 
-// sameHost keeps calls, and the keys in their headers, from being led elsewhere.
+// sameHost keeps calls, and the keys in their headers, from being led elsewhere. Which POST is sent again to another path
+// of the same host is decided by the transport: none that is a call.
 func sameHost(req *http.Request, via []*http.Request) error {
-	if via[0].Method == http.MethodPost { // one call is handed over once
+	if first := via[0].URL; via[0].Method == http.MethodPost && (len(via) > 1 || req.URL.Host != first.Host || req.URL.Scheme != first.Scheme) {
 		return fmt.Errorf("the server answered a POST with a redirect to %s, which is not followed; name that address if it is the right one", req.URL.Redacted())
 	}
 	if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme || len(via) > 3 {
