@@ -51,8 +51,9 @@ func Run(ctx context.Context, caller middleware.ToolCaller, calls []middleware.C
 // Run makes the calls of one turn and returns how they ended, in their order, when the last of them has. All
 // of them end with ctx.
 //
-// A call with the ID of an earlier one, or beyond MaxCalls, ends in [ErrRepeatedID] or [ErrTooMany]. A failure or a panic
-// affects its own call alone. Run panics on a nil caller and on options below zero.
+// A call with the ID of an earlier one is made under an ID of its own, such as "call_1#2", since some servers of models
+// give all calls of a turn the same; its Outcome has the Call as it was handed in. One beyond MaxCalls ends in
+// [ErrTooMany]. A failure or a panic affects its own call alone. Run panics on a nil caller and on options below zero.
 func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []middleware.Call) []Outcome {
 	switch {
 	case caller == nil:
@@ -66,16 +67,13 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 	outcomes := make([]Outcome, len(calls))
 	servers := make([]string, 0, len(calls))
 	made := make([]int, 0, len(calls))
-	most, seen := cmp.Or(o.MaxCalls, 128), make(map[string]bool, len(calls))
+	most, ids := cmp.Or(o.MaxCalls, 128), ownIDs(calls)
 	for i, call := range calls {
 		outcomes[i].Call = call
 		switch {
 		case i >= most:
 			why := fmt.Errorf("%w: it holds %d, and at most %d are made", ErrTooMany, len(calls), most)
 			outcomes[i].Err = notMade(call.Tool, why, why.Error()+". Nothing has happened. If it is still needed, call it in the next turn, with fewer calls.")
-		case call.ID != "" && seen[call.ID]:
-			outcomes[i].Err = notMade(call.Tool, fmt.Errorf("%w: %.80q", ErrRepeatedID, call.ID),
-				"another call of this turn has the same id. Nothing has happened. Call it again with an id of its own.")
 		default:
 			server := ""
 			if call.Tool != nil {
@@ -83,33 +81,53 @@ func (o Options) Run(ctx context.Context, caller middleware.ToolCaller, calls []
 			}
 			made, servers = append(made, i), append(servers, server)
 		}
-		seen[call.ID] = true
 	}
 	var all sync.WaitGroup
 	for n, k := range turn.New(cmp.Or(o.Parallel, 16), servers...) {
-		all.Go(func() { run(ctx, caller, k, &outcomes[made[n]]) })
+		all.Go(func() { run(ctx, caller, k, ids[made[n]], &outcomes[made[n]]) })
 		<-k.Here() // so that an earlier call never waits for a later one, whatever is in the chain
 	}
 	all.Wait()
 	return outcomes
 }
 
-// run makes one call, and fills in how it ended whatever becomes of its goroutine.
-func run(ctx context.Context, caller middleware.ToolCaller, k *turn.Ticket, out *Outcome) {
+// ownIDs returns an ID for each call: its own, or for one that an earlier call has, another that no call has.
+func ownIDs(calls []middleware.Call) []string {
+	ids, taken, times := make([]string, len(calls)), make(map[string]bool, len(calls)), make(map[string]int)
+	for _, call := range calls {
+		taken[call.ID] = true
+	}
+	for i, call := range calls {
+		ids[i] = call.ID
+		if times[call.ID]++; call.ID == "" || times[call.ID] == 1 {
+			continue
+		}
+		for taken[ids[i]] {
+			ids[i] = fmt.Sprintf("%s#%d", call.ID, times[call.ID])
+			if taken[ids[i]] {
+				times[call.ID]++
+			}
+		}
+		taken[ids[i]] = true
+	}
+	return ids
+}
+
+// run makes one call under an ID, and fills in how it ended whatever becomes of its goroutine.
+func run(ctx context.Context, caller middleware.ToolCaller, k *turn.Ticket, id string, out *Outcome) {
 	defer k.Done()
 	defer func() { // a tool may have ended the goroutine
 		if out.Result == nil && out.Err == nil {
 			out.Err = middleware.OutcomeUnknown(out.Call, errEnded)
 		}
 	}()
-	out.Result, out.Err = fault.Call(callstate.WithTicket(ctx, k), caller, out.Call)
+	call := out.Call
+	call.ID = id
+	out.Result, out.Err = fault.Call(callstate.WithTicket(ctx, k), caller, call)
 }
 
-// Why a call of a batch was not made.
-var (
-	ErrTooMany    = errors.New("too many calls in one turn")
-	ErrRepeatedID = errors.New("another call of the turn has the same id")
-)
+// ErrTooMany is why a call of a batch was not made.
+var ErrTooMany = errors.New("too many calls in one turn")
 
 var errEnded = errors.New("batch: the call ended its goroutine")
 
