@@ -8,6 +8,7 @@ package budget
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -95,6 +96,12 @@ func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	}()
 	res, err := b.next.CallTool(ctx, call)
 	end.answer = b.Ledger.answer(res, err)
+	if refused, ok := errors.AsType[interface {
+		error
+		Denied() bool
+	}](err); ok {
+		end.denied = refused.Denied()
+	}
 	end.returned = err != nil && (middleware.NotSent(err) || middleware.Refused(err))
 	return res, err
 }
@@ -111,6 +118,7 @@ type ending struct {
 	at, took time.Duration
 	answer   uint64
 	returned bool // it was not carried out
+	denied   bool // by a person
 }
 
 // take takes a call and its cost from the session before the call is made, so that calls in flight at the same time do
@@ -143,7 +151,7 @@ func (b *budget) settle(t taking, e ending) {
 	defer s.mu.Unlock()
 	s.flying--
 	s.last = max(s.last, e.at)
-	s.calls.end(t.place, e.answer)
+	s.calls.end(t.place, e.answer, e.denied)
 	calls, cost := 0, 0.0
 	if e.returned {
 		calls, cost = -1, -t.cost

@@ -34,6 +34,8 @@ type StoppedError struct {
 	// always had the same answer.
 	Times, Turns int
 	SameAnswer   bool
+	// Denied is set for a loop whose calls were not approved.
+	Denied bool
 	// After is when it may go on, for a limit from the last call that was made; 0 means never, because one call
 	// costs more than the whole budget.
 	After time.Duration
@@ -53,6 +55,9 @@ func (e *StoppedError) ForModel() string {
 }
 
 func (e *StoppedError) text() (why, instead string) {
+	if e.Reason == Loop && e.Denied { // a wait lets it through to the person alone
+		return fmt.Sprintf("%s, and it was not approved", e.round()), "Do not call it again unless the user asks for it; ask what to do instead"
+	}
 	if e.Reason == Loop {
 		return fmt.Sprintf("%s; this call is let through again in %v", e.round(), shown(e.After)),
 			"Use the answer that you have, change the arguments, or do something else"

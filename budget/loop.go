@@ -25,6 +25,7 @@ type entry struct {
 	answer  uint64
 	at      time.Duration // by the ledger's clock
 	back    bool
+	denied  bool // it was not approved
 }
 
 // A history has the last calls of a session, in the order that they began in. A loop is its end repeating itself with
@@ -57,9 +58,9 @@ func (h *history) begin(repeats int, e entry) (place int) {
 }
 
 // end notes its answer, unless it is forgotten already.
-func (h *history) end(place int, answer uint64) {
+func (h *history) end(place int, answer uint64, denied bool) {
 	if e := h.nth(h.made - place); e != nil {
-		e.answer, e.back = answer, true
+		e.answer, e.back, e.denied = answer, true, denied
 	}
 }
 
@@ -70,7 +71,7 @@ func (h *history) loop(o *Options, call uint64, now time.Duration) *StoppedError
 		if before == nil || before.call != call || now-before.at >= o.Pause {
 			continue
 		}
-		again := &StoppedError{Reason: Loop, Turns: period, After: o.Pause - (now - before.at)}
+		again := &StoppedError{Reason: Loop, Turns: period, After: o.Pause - (now - before.at), Denied: before.denied}
 		if same := h.run(period, true); same >= period*o.Repeats {
 			again.Times, again.SameAnswer = same/period, true
 			return again

@@ -197,6 +197,26 @@ func TestWholeAnswerCounts(t *testing.T) {
 	}
 }
 
+// What a person has denied is not announced as let through later: it would be asked about again.
+func TestLoopOfDeniedCalls(t *testing.T) {
+	t.Parallel()
+	caller := budget.New(budget.Options{})(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+		return nil, fmt.Errorf("hitl: %w", deniedError{})
+	}))
+	var last error
+	for range 5 {
+		_, last = caller.CallTool(t.Context(), middleware.Call{Tool: testtool.New("files", "delete", annotation.Destructive())})
+	}
+	if told := middleware.ForModel(last); strings.Contains(told, "let through") || !strings.Contains(told, "it was not approved. Do not call it again unless the user asks for it") {
+		t.Errorf("the model reads %q", told)
+	}
+}
+
+type deniedError struct{}
+
+func (deniedError) Error() string { return "denied" }
+func (deniedError) Denied() bool  { return true }
+
 // A model that lists the same folder for ever reads that, and what to do instead.
 func ExampleNew() {
 	server := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return textResult("a.txt"), nil })

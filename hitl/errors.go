@@ -70,6 +70,9 @@ func (e *DeniedError) ForModel() string {
 
 func (e *DeniedError) Is(target error) bool { return target == ErrDenied }
 
+// Denied reports that the call was not approved.
+func (*DeniedError) Denied() bool { return true }
+
 func (e *DeniedError) Unwrap() error { return e.Err }
 
 var (
