@@ -38,7 +38,7 @@ func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error)
 	}
 	s := &Server{target: t}
 	if t.URL == "" {
-		if err := CheckDir(t.Dir); err != nil {
+		if err := checkDir(t.Dir); err != nil {
 			return nil, s.Explain(err)
 		}
 	}
@@ -52,9 +52,9 @@ func Connect(ctx context.Context, client *mcp.Client, t Target) (*Server, error)
 	return nil, s.Explain(err)
 }
 
-// CheckDir returns an error if a command cannot run in a folder, which is not "" for that of this process. The operating
+// checkDir returns an error if a command cannot run in a folder, which is not "" for that of this process. The operating
 // system names the command in its own.
-func CheckDir(dir string) error {
+func checkDir(dir string) error {
 	if dir == "" {
 		return nil
 	}

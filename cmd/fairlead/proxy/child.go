@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
-
 	"cmp"
 	"fmt"
 	"io"
@@ -63,8 +61,10 @@ const endPatience = 2 * time.Second
 
 // startChild starts a server's command. Its end is as the protocol has it: its input first, then SIGTERM, then SIGKILL.
 func startChild(s Server, log *slog.Logger, to sink) (*stdio, error) {
-	if err := dial.CheckDir(s.Dir); err != nil {
-		return nil, err
+	if info, err := os.Stat(s.Dir); s.Dir != "" && err != nil {
+		return nil, fmt.Errorf("its folder (cwd): %w", err) // the operating system would name the command
+	} else if s.Dir != "" && !info.IsDir() {
+		return nil, fmt.Errorf("its folder (cwd) %q is a file", s.Dir)
 	}
 	command := exec.Command(s.Command[0], s.Command[1:]...)
 	command.Env = append(os.Environ(), s.Env...)
