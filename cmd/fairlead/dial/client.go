@@ -6,6 +6,7 @@ package dial
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -280,9 +281,7 @@ func (s *switches) zed(members map[string]json.RawMessage) {
 // merge returns the members of both; of a name that both have, lists are joined and the second counts otherwise.
 func merge(a, b map[string]json.RawMessage) map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(a)+len(b))
-	for name, value := range a {
-		out[name] = value
-	}
+	maps.Copy(out, a)
 	for name, value := range b {
 		if both := append(list(out[name]), list(value)...); both != nil {
 			value, _ = json.Marshal(both) //nolint:errchkjson // texts
@@ -297,14 +296,14 @@ func sameDir(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true
 	}
-	real := func(dir string) string {
+	resolve := func(dir string) string {
 		resolved, err := filepath.EvalSymlinks(dir)
 		if err != nil {
 			return dir
 		}
 		return resolved
 	}
-	return real(a) == real(b)
+	return resolve(a) == resolve(b)
 }
 
 func homeDir() string {

@@ -99,7 +99,7 @@ func (t *tools) compare(now *set) {
 	}
 	for _, warning := range now.plan.policy.Unused(there) {
 		if _, warned := now.plan.warned.LoadOrStore(warning, true); !warned {
-			t.session.proxy.o.Logger.Warn("policy: " + warning)
+			t.session.proxy.log.Warn("policy: " + warning)
 		}
 	}
 }
