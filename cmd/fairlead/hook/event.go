@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // A kind is what an event reports.
@@ -114,15 +115,15 @@ func (c *client) read(text []byte) (*event, error) {
 
 // readCall reads what belongs to the use of a tool.
 func (e *event) readCall(w *wire) error {
-	if e.tool == "" {
-		return fmt.Errorf("the event %s names no tool", e.name)
+	if e.tool == "" || strings.ContainsFunc(e.tool, unicode.IsControl) {
+		return fmt.Errorf("the event %s names the tool %q, want a name", e.name, e.tool)
 	}
 	e.input = w.Input
 	if len(e.input) == 0 {
 		e.input = w.Args
 	}
 	var text string
-	if json.Unmarshal(e.input, &text) == nil && len(e.input) > 0 { // an object that is written as a string
+	if strings.HasPrefix(string(e.input), `"`) && json.Unmarshal(e.input, &text) == nil { // an object that is written as a string
 		e.input = json.RawMessage(text)
 		if err := unambiguous(e.input); err != nil {
 			return fmt.Errorf("the arguments of %s cannot be read: %w", e.tool, err)
