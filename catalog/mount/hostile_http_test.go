@@ -78,8 +78,8 @@ func TestHostileHTTP(t *testing.T) {
 		{trial{"504", unknown, 1, answered, 2, false}, status(504, ""), true, false},
 		{trial{"429", answered, 1, answered, 1, false}, status(429, ""), false, false},
 		{trial{"B133 429 for a day", "refused", 0, "refused", 0, false}, status(429, "86400"), false, false},
-		{trial{"401", unknown, 1, "not sent", 1, true}, status(401, ""), true, false},
-		{trial{"404", unknown, 1, "not sent", 1, true}, status(404, ""), true, false},
+		{trial{"401", "refused", 0, "refused", 0, true}, status(401, ""), false, false},
+		{trial{"404", "refused", 0, "refused", 0, true}, status(404, ""), false, false},
 		{trial{"400 with a JSON-RPC error", "final", 1, "final", 1, false}, func(w http.ResponseWriter, _ *http.Request, id []byte) {
 			w.Header().Set("Content-Type", asJSON)
 			w.WriteHeader(http.StatusBadRequest)
@@ -112,6 +112,10 @@ func TestHostileHTTP(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			eachVersion(t, func(t *testing.T, version string) {
+				c := c
+				if c.name == "404" && version < mcptest.Modern { // it ended the session, which the next attempt finds
+					c.write, c.read = "not sent", "not sent"
+				}
 				c.run(t, func(test func(*testing.T)) func(*testing.T) { return test }, func(t *testing.T) (middleware.ToolCaller, func() int) {
 					perAttempt := 10 * time.Second
 					if c.silent {

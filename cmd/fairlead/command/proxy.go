@@ -32,6 +32,7 @@ type proxyFlags struct {
 	policy, listen, access, audit, lock, inbox, store, webhook string
 	replicas                                                   int
 	drain                                                      time.Duration
+	reload                                                     *policy.Live // nil without a policy
 	approve, scopes, reach                                     []string
 	trust, noKnown, readOnly, annotate, observe, verbose       bool
 }
@@ -74,7 +75,7 @@ of OpenTelemetry, spans and metrics of the calls are exported.`,
 	f.StringSliceVar(&o.scopes, "scope", nil, "what clients may do, such as crm.read or '*.read' (default everything)")
 	f.StringVar(&o.store, "store", "", "a `FOLDER` that keeps approvals for all proxies in front of the same servers, or a Redis such as redis://localhost:6379/0, where these also share cache and rate limits")
 	f.StringVar(&o.approvals, "approvals", "", "a PostgreSQL `URL`, such as postgres://localhost/fairlead, for approvals, their revocations and the history")
-	f.DurationVar(&o.drain, "drain", 10*time.Second, "how long calls that a server has may take to end after SIGTERM or an interrupt")
+	f.DurationVar(&o.drain, "drain", drainTime, "how long calls may take to end after SIGTERM, an interrupt, or the end of the input")
 	f.IntVar(&o.replicas, "replicas", 1, "how many proxies share the store")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more to standard error")
 	for _, refuses := range []string{"read-only", "scope", "lock", "approve"} {
@@ -92,7 +93,7 @@ func (o *proxyFlags) openPolicy(p *proxy.Options, log *slog.Logger) (*policy.Pol
 	if err != nil {
 		return nil, err
 	}
-	p.Policy = live.Now
+	p.Policy, o.reload = live.Now, live
 	decided := live.Now()
 	for _, w := range decided.Warnings {
 		log.Warn(w)

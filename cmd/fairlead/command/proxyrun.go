@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 
@@ -35,6 +36,8 @@ type proxyRun struct {
 	waiting inbox.Options  // of the approvals page
 	public  string         // the page's address for other machines, "" if it is on this one
 	shared  *redis.Store   // nil without a store in Redis
+
+	recorded *recording // nil without a record
 
 	// ends release what was opened. They are called in the reverse order.
 	ends []func() error
@@ -99,8 +102,9 @@ func (r *proxyRun) setOptions(args []string) (err error) {
 		if err != nil {
 			return fmt.Errorf("--audit: %w", err)
 		}
-		r.ends = append(r.ends, file.Close)
-		r.options.Audit, r.options.Doubt = file, inDoubt(file, r.log)
+		r.recorded = &recording{name: name, log: r.log, file: file}
+		r.ends = append(r.ends, r.recorded.Close)
+		r.options.Audit, r.options.Doubt = r.recorded, inDoubt(file, r.log)
 	}
 	if r.observe && r.options.Audit == nil {
 		return errors.New("--observe records what would have been done; name the file by --audit FILE")
@@ -199,6 +203,11 @@ func (r *proxyRun) serve(ctx context.Context) error {
 	served, err := proxy.New(r.options)
 	if err != nil {
 		return err
+	}
+	stop := r.onHangUp(ctx)
+	defer stop()
+	if os.Getpid() == 1 {
+		go proxy.ReapOrphans(ctx)
 	}
 	if r.listen != "" {
 		err = served.ListenAndServe(ctx, r.listen, func(url string) { fmt.Fprintln(r.cmd.ErrOrStderr(), "fairlead: serving MCP at", url) })

@@ -45,6 +45,9 @@ is reported on standard error. Nothing is asked about or refused.
 	return cmd
 }
 
+// drainTime is how long answers are waited for at the end.
+const drainTime = 10 * time.Second
+
 func recordTo(cmd *cobra.Command, server proxy.Server, path string) error {
 	errs := cmd.ErrOrStderr()
 	warn := func(text string) { fmt.Fprintln(errs, "fairlead: record:", harmless(text)) }
@@ -52,7 +55,7 @@ func recordTo(cmd *cobra.Command, server proxy.Server, path string) error {
 	if err := r.Close(); err != nil { // rather now than after the session
 		return err
 	}
-	err := proxy.Relay(cmd.Context(), server, cmd.InOrStdin(), cmd.OutOrStdout(), errs, slog.New(slog.NewTextHandler(errs, nil)), r.Sent, r.Received)
+	err := proxy.Relay(cmd.Context(), server, cmd.InOrStdin(), cmd.OutOrStdout(), errs, slog.New(slog.NewTextHandler(errs, nil)), drainTime, r.Sent, r.Received)
 	if err := errors.Join(r.Close(), err); err != nil {
 		return &exitError{exitUnreachable, err}
 	}

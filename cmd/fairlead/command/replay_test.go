@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -60,5 +61,28 @@ func TestReplayAnswersAsTheServerDid(t *testing.T) {
 	}
 	if code, errs := end(); code != exitOK {
 		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// A client that writes its requests and ends its input has its answers, of the recorder and of the recording.
+func TestRecordAndReplayAnswerAfterTheEndOfTheInput(t *testing.T) {
+	t.Parallel()
+	path, file := built(t), filepath.Join(t.TempDir(), "session.json")
+	exe, key := mcptest.Child(t, "honest")
+	for _, args := range [][]string{{"record", "--out", file, "--", exe}, {"replay", file}} {
+		cmd := exec.CommandContext(t.Context(), path, args...)
+		cmd.Env = append(os.Environ(), key)
+		cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}
+{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"get_account","arguments":{}}}
+`)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", args[0], err)
+		}
+		if lines := strings.Split(strings.TrimSpace(string(out)), "\n"); len(lines) != 3 || !strings.Contains(string(out), "an account") {
+			t.Errorf("%s answered\n%s", args[0], out)
+		}
 	}
 }

@@ -75,6 +75,13 @@ func OpenLive(name string, log *slog.Logger) (*Live, error) {
 	return &Live{name: name, log: log, now: p, looked: time.Now(), seen: look{text: string(text)}}, nil
 }
 
+// Reload has the file looked at by the next call of Now, however short ago that was.
+func (l *Live) Reload() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.looked = time.Time{}
+}
+
 // Now returns the policy as it is now. The file is looked at once a second at most.
 func (l *Live) Now() *Policy {
 	l.mu.Lock()

@@ -154,6 +154,9 @@ func (i *introduction) meta(version string) mcp.Meta {
 
 // elicit puts a form to the client's user while the call waits.
 func (s *session) elicit(ctx context.Context, form *mcp.ElicitParams, about string) (*mcp.ElicitResult, error) {
+	if s.left.Err() != nil {
+		return nil, notSent(context.Cause(s.left))
+	}
 	m := &message{ID: newID(), Method: "elicitation/create", Params: encoded(form)}
 	ask := func() error {
 		s.out(m, about)

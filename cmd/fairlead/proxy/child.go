@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 
@@ -56,6 +57,9 @@ func openStream(s Server, log *slog.Logger, to sink) (*stdio, error) {
 	return l, nil
 }
 
+// own are the processes that were started here, each of which is waited for by itself, by their numbers.
+var own sync.Map
+
 // endPatience is how long a process has to end after its input has ended, and again after a signal.
 const endPatience = 2 * time.Second
 
@@ -80,14 +84,16 @@ func startChild(s Server, log *slog.Logger, to sink) (*stdio, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := command.Start(); err != nil {
+	if err := startProcess(command); err != nil {
 		return nil, err
 	}
+	own.Store(command.Process.Pid, true)
 	l := openStdio(s, stdout, stdin, log, to, func(read error) error {
 		kill := time.AfterFunc(endPatience, func() { signal(command, syscall.SIGKILL) }) // one that goes on without an output
 		_, _ = io.Copy(io.Discard, stdout)
 		wait := command.Wait()
 		kill.Stop()
+		own.Delete(command.Process.Pid)
 		if wait == nil && read != io.EOF { //nolint:errorlint // readers return it as it is
 			return fmt.Errorf("its output could not be read: %w", read)
 		}

@@ -62,6 +62,7 @@ func NewIdle() (listen http.HandlerFunc, post func(text string) http.HandlerFunc
 	h.id = "id"
 	h.session = &session{proxy: f.proxy, out: h.write, running: make(map[string]*underWay)}
 	h.session.ctx, h.session.stop = context.WithCancelCause(context.Background())
+	h.session.left, h.session.leave = context.WithCancelCause(h.session.ctx)
 	away := newServer(Server{}, h.session)
 	away.away = make(chan struct{})
 	h.session.servers = []*server{away}

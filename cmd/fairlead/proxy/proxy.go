@@ -78,8 +78,11 @@ func New(o Options) (*Proxy, error) {
 	for i := range p.o.Servers {
 		p.o.Servers[i].Stderr = &tail.Tail{Out: cmp.Or[io.Writer](o.Stderr, os.Stderr), Mark: safetext.Word(p.o.Servers[i].Name, 40) + " | "}
 	}
+	if o.Confirm != nil {
+		p.o.Confirm = present(o.Confirm)
+	}
 	if o.Telemetry != nil && o.Confirm != nil {
-		p.o.Confirm = o.Telemetry.Confirmer(o.Confirm)
+		p.o.Confirm = o.Telemetry.Confirmer(p.o.Confirm)
 	}
 	if o.Waits == nil {
 		p.o.Waits = func(context.Context) string { return "" }
@@ -120,8 +123,9 @@ func newID() json.RawMessage {
 	return append(append(append(id, `"`+idPrefix...), rand.Text()...), '"')
 }
 
-// ServeLines serves one client, one message a line, until its input ends or ctx is done. Then no call is
-// sent any more, and the answers of those that were sent are waited for, see [Options.Drain].
+// ServeLines serves one client, one message a line, until its input ends or ctx is done. What was read before the end of
+// the input is answered first, except for what needs an answer of the client's; after ctx is done, no call is sent any
+// more, and the answers of those that were sent are waited for. Both take [Options.Drain] at most.
 func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
 	w := newLineWriter(out)
 	defer w.stop()
@@ -144,16 +148,16 @@ func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) err
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
+		s.finish(ctx, p.o.Drain)
 	case <-ctx.Done():
 		s.drain(p.o.Drain)
-		defer time.AfterFunc(endPatience, gone).Stop()
-		s.close(errStopping)
-		w.finish(reading)
-		return nil
 	case <-s.ctx.Done():
-		err = context.Cause(s.ctx)
+		gone()
+		s.close(errClientGone)
+		return context.Cause(s.ctx)
 	}
-	gone()
-	s.close(errClientGone)
+	defer time.AfterFunc(endPatience, gone).Stop()
+	s.close(errStopping)
+	w.finish(reading)
 	return err
 }

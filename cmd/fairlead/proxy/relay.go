@@ -6,20 +6,25 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
+	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
 )
 
 // Relay connects a client, one message a line, with one server, without a chain. It passes on every message as it is,
-// until either ends or ctx is done. sent and received are called with each message before it is passed on, one at a time
+// until either ends or ctx is done. After the end of the client's input it waits for the answers to its requests, for
+// drain at most. sent and received are called with each message before it is passed on, one at a time
 // for each direction. The error is about the server.
-func Relay(ctx context.Context, s Server, in io.Reader, out, stderr io.Writer, log *slog.Logger, sent, received func([]byte)) error {
+func Relay(ctx context.Context, s Server, in io.Reader, out, stderr io.Writer, log *slog.Logger, drain time.Duration, sent, received func([]byte)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	s.Stderr = &tail.Tail{Out: stderr}
 	w := newLineWriter(out)
 	defer w.stop()
+	open := &unanswered{ids: make(map[string]bool), none: make(chan struct{})}
 	back := func(m *message) {
+		defer open.response(m)
 		received(m.encode())
 		_ = w.send(context.WithoutCancel(ctx), m) // a client that has gone gets no answer
 	}
@@ -39,6 +44,7 @@ func Relay(ctx context.Context, s Server, in io.Reader, out, stderr io.Writer, l
 		defer close(over)
 		_ = eachMessage(in, func(m *message) {
 			sent(m.encode())
+			open.request(m)
 			if err := l.send(ctx, m); err != nil && m.isRequest() {
 				back(m.failTo(wireError(err)))
 			}
@@ -48,6 +54,7 @@ func Relay(ctx context.Context, s Server, in io.Reader, out, stderr io.Writer, l
 	}()
 	select {
 	case <-over:
+		open.wait(ctx, drain)
 	case <-ctx.Done():
 		if err = context.Cause(ctx); errors.Is(err, context.Canceled) {
 			err = nil
@@ -58,4 +65,51 @@ func Relay(ctx context.Context, s Server, in io.Reader, out, stderr io.Writer, l
 	defer cancel()
 	w.finish(late)
 	return err
+}
+
+// unanswered are the requests of a client that have no answer so far.
+type unanswered struct {
+	mu   sync.Mutex
+	ids  map[string]bool
+	last bool          // no request comes any more
+	none chan struct{} // closed when the last is answered
+}
+
+func (u *unanswered) request(m *message) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if m.isRequest() && m.Method != methodListen {
+		u.ids[m.id()] = true
+	}
+}
+
+func (u *unanswered) response(m *message) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if m.Method == "" {
+		delete(u.ids, m.id())
+		delete(u.ids, otherForm(m.id()))
+		u.check()
+	}
+}
+
+// check reports the end to wait; the lock is held.
+func (u *unanswered) check() {
+	if u.last && len(u.ids) == 0 {
+		u.last = false
+		close(u.none)
+	}
+}
+
+// wait returns when every request is answered, or after limit.
+func (u *unanswered) wait(ctx context.Context, limit time.Duration) {
+	u.mu.Lock()
+	u.last = true
+	u.check()
+	u.mu.Unlock()
+	select {
+	case <-u.none:
+	case <-ctx.Done():
+	case <-time.After(limit):
+	}
 }

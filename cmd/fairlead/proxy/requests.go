@@ -18,6 +18,7 @@ type request struct {
 	server *server       // that has to answer it, or that asked it of the client
 	about  string        // the client's request that it belongs to, by its ID
 	answer chan answerOf // to one of ours; it has room for one, and gets one
+	passed bool          // on as it is, and counted by the session
 }
 
 // An answerOf is the response to a request of ours, or why there is none.
@@ -101,6 +102,9 @@ func (r *requests) await(ctx context.Context, one *request, send func() error, c
 func (r *request) end(m *message, err error) {
 	if r == nil {
 		return
+	}
+	if r.passed {
+		defer r.server.session.passed.Done()
 	}
 	if err == nil {
 		r.server.session.greeted.Store(true)

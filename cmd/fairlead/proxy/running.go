@@ -14,6 +14,8 @@ type underWay struct {
 	context.Context
 
 	about  string // the client's request, by its ID
+	method string
+	left   context.Context // done when the client cannot answer any more; nil for what belongs to no request
 	cancel context.CancelCauseFunc
 	last   atomic.Pointer[written] // what a server answered last
 
@@ -71,7 +73,7 @@ func (s *session) start(m *message, answer func(ctx context.Context, m *message)
 		return "proxy: too many requests are under way; wait for one of them"
 	}
 	ctx, cancel := context.WithCancelCause(s.ctx)
-	u := &underWay{Context: ctx, about: m.id(), cancel: cancel}
+	u := &underWay{Context: ctx, about: m.id(), method: m.Method, left: s.left, cancel: cancel}
 	s.running[u.about] = u
 	s.calls.Add(1)
 	s.work(func() {

@@ -183,7 +183,11 @@ func (s *server) relay(ctx context.Context, m *message) {
 	case away:
 		return
 	case m.isRequest():
-		s.requests.store(m.id(), &request{message: m, server: s, about: m.id()})
+		r := &request{message: m, server: s, about: m.id(), passed: m.Method != methodListen}
+		if r.passed {
+			s.session.passed.Add(1)
+		}
+		s.requests.store(m.id(), r)
 	}
 	if err := l.send(ctx, m); err != nil && m.isRequest() {
 		s.unanswered(s.requests.take(m.id()), err)
@@ -195,6 +199,9 @@ func (s *server) relay(ctx context.Context, m *message) {
 func (s *server) unanswered(r *request, err error) {
 	if r != nil && r.answer == nil && sessionOver(err) && s.session.ctx.Err() == nil {
 		s.session.begin(r.message, answerBy(s.ask))
+		if r.passed {
+			s.session.passed.Done()
+		}
 		return
 	}
 	r.end(nil, err)

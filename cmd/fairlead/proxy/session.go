@@ -50,6 +50,10 @@ type session struct {
 	next    chan func() // for one of the goroutines that wait for work
 	idle    atomic.Int64
 
+	left   context.Context // done when the client's input has ended, so that it answers nothing any more
+	leave  context.CancelCauseFunc
+	passed sync.WaitGroup // requests that were passed on as they are, and are not answered
+
 	introduced context.Context // done when a client's initialize was answered for several, or with ctx
 	introduce  context.CancelFunc
 
@@ -86,6 +90,7 @@ func (p *Proxy) newSession(scope string, caller access.Caller, out func(m *messa
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	s.introduced, s.introduce = context.WithCancel(s.ctx)
+	s.left, s.leave = context.WithCancelCause(s.ctx)
 	for _, one := range p.o.Servers {
 		s.servers = append(s.servers, newServer(one, s))
 	}
@@ -118,6 +123,11 @@ func (s *session) close(why error) {
 		ending.Go(one.close)
 	}
 	ending.Wait()
+	for _, one := range s.servers {
+		for _, r := range one.requests.takeAll() {
+			r.end(nil, why)
+		}
+	}
 	s.calls.Wait()
 	s.tools.close()
 	if s.caller.User == "" { // or the scope is that of the user's other sessions too
@@ -281,6 +291,10 @@ func (s *session) fromServer(from *server, m *message, about string) {
 		about = r.about
 	}
 	if m.isRequest() {
+		if s.left.Err() != nil {
+			s.unheard(&request{message: m, server: from})
+			return
+		}
 		id := newID()
 		s.requests.store(string(id), &request{message: m, server: from})
 		s.out(&message{ID: id, Method: m.Method, Params: m.Params}, about)

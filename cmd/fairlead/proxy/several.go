@@ -34,7 +34,7 @@ func (s *session) routeSeveral(m *message) {
 		"resources/templates/list": s.listAll("resourceTemplates"),
 		"prompts/get":              s.getPrompt,
 		"completion/complete":      s.complete,
-		"subscriptions/listen":     s.tellAll,
+		methodListen:               s.tellAll,
 	}[m.Method]
 	if answer == nil {
 		answer = func(ctx context.Context, m *message) (json.RawMessage, error) {

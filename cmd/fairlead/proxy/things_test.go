@@ -18,6 +18,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv("FAIRLEAD_TEST_REAPS") != "" {
+		reaps()
+		return
+	}
 	mcptest.Main(m, map[string]func() *mcp.Server{"things": things, "features": features, "watched": watched, "deep": deep, "conditional": conditional})
 }
 
