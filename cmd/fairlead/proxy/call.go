@@ -59,8 +59,7 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	res, err := set.caller.CallTool(ctx, call)
 	switch {
 	case err != nil && last.Load().goesOn() && ctx.Err() == nil:
-		s.goesOn(call, last.Load().raw)
-		return m.replyTo(last.Load().raw), true
+		return m.replyTo(s.goesOn(call, m, last.Load().raw)), true
 	case err != nil:
 		return s.refused(ctx, m, call, err)
 	case last.Load() != nil && last.Load().res == res: // nothing in the chain has touched it

@@ -15,7 +15,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -30,11 +29,10 @@ type httpSession struct {
 	session *session
 	idle    *time.Timer
 
-	mu       sync.Mutex
-	streams  map[string]*stream // by the ID of the request in the session
-	own      *stream            // that the client listens on
-	waiting  []*message         // for somewhere to say it
-	requests int                // so far, of a shared one
+	mu      sync.Mutex
+	streams map[string]*stream // by the ID of the request in the session
+	own     *stream            // that the client listens on
+	waiting []*message         // for somewhere to say it
 }
 
 // maxWaiting is how many messages are kept for a client that has nothing open. Later ones are left out.
@@ -73,7 +71,9 @@ func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*messag
 	request := all[0]
 	if !request.isRequest() {
 		for _, m := range all {
-			h.session.fromClient(m)
+			if h.id != "" || m.Method != methodCancelled { // who shares a session ends a request by its stream
+				h.session.fromClient(m)
+			}
 		}
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -130,8 +130,7 @@ func (h *httpSession) register(s *stream, m *message) *message {
 	defer h.mu.Unlock()
 	if h.id == "" {
 		s.modern = true
-		h.requests++
-		id := quoted("r" + strconv.Itoa(h.requests))
+		id := newID()
 		renamed := *m
 		if s.token = m.meta["progressToken"]; s.token != nil {
 			m.meta["progressToken"] = id

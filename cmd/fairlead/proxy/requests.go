@@ -7,9 +7,13 @@ import (
 
 // requests are those that one side has to answer, by their IDs there. The zero value is ready.
 type requests struct {
-	mu  sync.Mutex
-	all map[string]*request
+	mu     sync.Mutex
+	all    map[string]*request
+	abouts abouts
 }
+
+// serves reports whether one of them belongs to the client's request.
+func (r *requests) serves(about string) bool { return r.abouts.has(about) }
 
 // A request is one of ours, or one that was passed on.
 type request struct {
@@ -35,6 +39,7 @@ func (r *requests) store(id string, one *request) {
 		r.all = make(map[string]*request)
 	}
 	r.all[id] = one
+	r.abouts.add(one.about, 1)
 }
 
 // find returns a request that is not answered yet, nil if there is none.
@@ -49,7 +54,10 @@ func (r *requests) take(id string) *request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one := r.all[id]
-	delete(r.all, id)
+	if one != nil {
+		delete(r.all, id)
+		r.abouts.add(one.about, -1)
+	}
 	return one
 }
 
@@ -62,6 +70,7 @@ func (r *requests) takeFrom(server *server, match func(*request) bool) map[strin
 		if one.server == server && match(one) {
 			taken[id] = one
 			delete(r.all, id)
+			r.abouts.add(one.about, -1)
 		}
 	}
 	return taken
@@ -73,6 +82,9 @@ func (r *requests) takeAll() map[string]*request {
 	defer r.mu.Unlock()
 	all := r.all
 	r.all = nil
+	for _, one := range all {
+		r.abouts.add(one.about, -1)
+	}
 	return all
 }
 

@@ -147,7 +147,9 @@ func (s *session) cancelled(m *message) {
 		u.cancel(&cancelledError{textOf(m.Params, "reason")})
 		return
 	}
-	s.route(m)
+	if len(s.servers) == 1 { // several have our IDs
+		s.route(m)
+	}
 }
 
 // A cancelledError ends a call that its client has cancelled.

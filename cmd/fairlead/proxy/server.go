@@ -213,6 +213,7 @@ func (s *server) receive(m *message, about string) {
 		s.session.fromServer(s, m, about)
 		return
 	}
+	s.session.form(s, m)
 	r := s.requests.take(m.id())
 	if other := otherForm(m.id()); r == nil && other != "" {
 		if r = s.requests.take(other); r != nil {

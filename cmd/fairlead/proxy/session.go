@@ -41,7 +41,8 @@ type session struct {
 	out    func(m *message, about string)
 	ctx    context.Context
 	stop   context.CancelCauseFunc
-	tokens sync.Map // a progress token → the ID of the client's request that brought it
+	tokens sync.Map // a tokenOf by the progress token
+	forms  sync.Map // the server of an elicitation at an address, by its ID
 
 	servers []*server
 	tools   tools
@@ -65,7 +66,7 @@ type session struct {
 
 	mu       sync.Mutex
 	running  map[string]*underWay // tools/call, by the client's ID, or by that of its task
-	tasks    map[string]*task     // by their IDs
+	tasks    map[string]*task     // by their IDs at the client
 	stopping bool                 // no call goes to a server any more
 
 	// requests are those that the client has to answer: ours, and those of servers, which it gets under
@@ -223,7 +224,7 @@ const (
 // note keeps what has to be known of a request later on.
 func (s *session) note(m *message) {
 	if token := m.meta["progressToken"]; token != nil && m.isRequest() {
-		s.tokens.Store(string(token), m.id())
+		s.tokens.Store(string(token), tokenOf{about: m.id()})
 	}
 	if m.meta[mcp.MetaKeyProtocolVersion] != nil {
 		meta := make(map[string]json.RawMessage)
@@ -253,7 +254,7 @@ func (s *session) note(m *message) {
 // forgetToken ends the use of a request's progress token, unless another request has taken it over.
 func (s *session) forgetToken(m *message) {
 	if token := m.meta["progressToken"]; token != nil {
-		s.tokens.CompareAndDelete(string(token), m.id())
+		s.tokens.CompareAndDelete(string(token), tokenOf{about: m.id()})
 	}
 }
 
@@ -291,6 +292,7 @@ func (s *session) fromServer(from *server, m *message, about string) {
 		about = r.about
 	}
 	if m.isRequest() {
+		s.form(from, m)
 		if s.left.Err() != nil {
 			s.unheard(&request{message: m, server: from})
 			return
@@ -300,35 +302,21 @@ func (s *session) fromServer(from *server, m *message, about string) {
 		s.out(&message{ID: id, Method: m.Method, Params: m.Params}, about)
 		return
 	}
-	if id := m.meta[mcp.MetaKeySubscriptionID]; id != nil {
-		if r := from.requests.find(string(id)); r != nil && r.answer != nil {
-			about = r.about
-			m.meta[mcp.MetaKeySubscriptionID] = json.RawMessage(about)
-			m = m.with("_meta", m.meta)
-		}
-	}
-	switch m.Method {
-	case "notifications/tools/list_changed":
+	if m.Method == "notifications/tools/list_changed" {
 		s.tools.announced(from)
-	case "notifications/tasks":
-		s.learn(m.Params)
-	case "notifications/progress":
-		if id, ok := s.tokens.Load(string(member(m.Params, "progressToken"))); ok {
-			about = id.(string)
-		}
-	case methodCancelled:
-		m = s.renamed(from, m)
 	}
-	s.out(m, about)
+	if m, about = s.belongs(from, m, about); m != nil {
+		s.out(m, about)
+	}
 }
 
-// renamed is a server's cancellation of a request that the client has under our ID.
+// renamed is a server's cancellation of a request that the client has under our ID, nil for one of no request of its own.
 func (s *session) renamed(from *server, m *message) *message {
-	at := string(member(m.Params, "requestId"))
-	for id := range s.requests.takeFrom(from, func(r *request) bool { return r.id() == at }) { // one at most
-		m = m.with("requestId", json.RawMessage(id))
+	at := member(m.Params, "requestId")
+	for id := range s.requests.takeFrom(from, func(r *request) bool { return r.id() == string(at) }) { // one at most
+		return m.with("requestId", json.RawMessage(id))
 	}
-	return m
+	return s.foreign(from, m, "request", at)
 }
 
 // takeBack cancels the questions of a server that has gone: the next one counts its requests anew,

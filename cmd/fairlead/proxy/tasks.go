@@ -5,8 +5,8 @@ package proxy
 // goes on in the chain, and the client polls it with tasks/get. A server may answer a call by a task of its own. It is
 // passed on; the call is in doubt from then on, and is settled when the client learns the task's end from the server.
 //
-// The IDs of our tasks begin with taskPrefix. Tasks of one client cannot be asked for by another, since each session has
-// its own.
+// The IDs of our tasks begin with taskPrefix, and so do those that the tasks of several servers have at the client. Tasks
+// of one client cannot be asked for by another, since each session has its own.
 
 import (
 	"context"
@@ -29,8 +29,10 @@ type task struct {
 	of     *server         // nil for one of ours
 	call   middleware.Call // of a server's task, without its Meta and Input
 	over   bool            // its outcome is known
-	id     string          // of one of ours, and when it began
-	began  time.Time
+	id     string          // at the client
+	remote string          // at the server, whose it is
+	token  json.RawMessage // of its progress
+	began  time.Time       // one of ours
 	cancel context.CancelCauseFunc
 	input  chan map[string]json.RawMessage
 	rounds int            // of input so far
@@ -172,9 +174,12 @@ func (s *session) aboutTask(m *message) bool {
 	switch {
 	case t != nil && t.of != nil:
 		s.begin(m, answerBy(func(ctx context.Context, m *message) (json.RawMessage, error) {
-			raw, err := t.of.ask(ctx, m)
+			raw, err := t.of.ask(ctx, m.with("taskId", t.remote))
 			if err == nil && verb == "get" {
-				s.learn(raw)
+				s.learn(t.of, raw)
+			}
+			if err == nil && t.id != t.remote && member(raw, "taskId") != nil {
+				raw = withMember(raw, "taskId", t.id)
 			}
 			return raw, err
 		}))
@@ -220,32 +225,66 @@ func (s *session) ourTask(m *message, t *task, verb string) *message {
 	return m.replyTo(json.RawMessage(`{"resultType":"complete"}`))
 }
 
-// goesOn keeps the call that a server goes on with as a task.
-func (s *session) goesOn(call middleware.Call, raw json.RawMessage) {
-	id := textOf(raw, "taskId")
+// goesOn keeps the call that a server goes on with as a task, and returns its answer as the client gets it: with several
+// servers each task has an ID of ours, since two of them may use the same.
+func (s *session) goesOn(call middleware.Call, m *message, raw json.RawMessage) json.RawMessage {
+	remote := textOf(raw, "taskId")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if id == "" || s.tasks[id] != nil || len(s.tasks) >= maxRunning {
-		return
-	}
 	for _, one := range s.servers {
-		if one.Name == call.Tool.Server {
-			call.Meta, call.Input = nil, nil
-			s.tasks[id] = &task{of: one, call: call}
-			s.forgetTask(id, serverTaskKept)
+		if remote == "" || one.Name != call.Tool.Server || len(s.tasks) >= maxRunning || s.taskOfLocked(one, remote) != nil {
+			continue
+		}
+		call.Meta, call.Input = nil, nil
+		t := &task{of: one, call: call, id: remote, remote: remote, token: m.meta["progressToken"]}
+		if len(s.servers) > 1 {
+			t.id = taskPrefix + rand.Text()
+			raw = withMember(raw, "taskId", t.id)
+		}
+		if t.token != nil { // it stays in use
+			s.tokens.CompareAndSwap(string(t.token), tokenOf{about: m.id()}, tokenOf{task: one})
+		}
+		s.tasks[t.id] = t
+		s.forgetTask(t.id, serverTaskKept)
+		break
+	}
+	return raw
+}
+
+// taskOf returns the task that a server has under this ID, nil for none of its own.
+func (s *session) taskOf(of *server, remote string) *task {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taskOfLocked(of, remote)
+}
+
+func (s *session) taskOfLocked(of *server, remote string) *task {
+	if len(s.servers) == 1 {
+		if t := s.tasks[remote]; t != nil && t.of == of {
+			return t
+		}
+		return nil
+	}
+	for _, t := range s.tasks {
+		if t.of == of && t.remote == remote {
+			return t
 		}
 	}
+	return nil
 }
 
 // learn settles the call of a server's task that has ended, so that it is not in doubt any more, and records what
-// came of it. One that was cancelled may have happened in part.
-func (s *session) learn(raw json.RawMessage) {
+// came of it. Only the server that has the task settles it. One that was cancelled may have happened in part.
+func (s *session) learn(from *server, raw json.RawMessage) {
 	status := textOf(raw, "status")
 	s.mu.Lock()
-	t := s.tasks[textOf(raw, "taskId")]
-	known := t == nil || t.of == nil || t.over || status != "completed" && status != "failed"
+	t := s.taskOfLocked(from, textOf(raw, "taskId"))
+	known := t == nil || t.over || status != "completed" && status != "failed"
 	if !known {
 		t.over = true
+	}
+	if t != nil && t.token != nil && (t.over || status == "cancelled") {
+		s.tokens.CompareAndDelete(string(t.token), tokenOf{task: from})
 	}
 	s.mu.Unlock()
 	if known {

@@ -1,0 +1,203 @@
+package proxy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
+	"github.com/fairlead-go/fairlead/hitl/elicit"
+)
+
+// say writes a notification to every client of the server.
+func (s *plain) say(method, params string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.conns {
+		_, _ = io.WriteString(c, `{"jsonrpc":"2.0","method":"`+method+`","params":`+params+"}\n")
+	}
+}
+
+// twoServers are a server that is attacked and one that attacks it, behind one proxy.
+func twoServers(t *testing.T, o proxy.Options) (a, b *plain, client *raw) {
+	t.Helper()
+	a, b = newPlain(deleteThing), newPlain(readThing)
+	o.Servers = []proxy.Server{{Name: "a", Open: a.open}, {Name: "b", Open: b.open}}
+	return a, b, connectRaw(t, o)
+}
+
+const (
+	ownMessage = `{"level":"info","data":"own"}`
+	callOfA    = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"a__delete_thing","arguments":{"n":1},"_meta":{"progressToken":7}}}`
+)
+
+// methods returns what the client gets until a server's message that nobody else can send.
+func (r *raw) methods() (all []string) {
+	for {
+		m := r.next()
+		if m == nil {
+			r.t.Fatal("the proxy has ended")
+		}
+		method := string(m["method"])
+		if method == `"notifications/message"` {
+			return all
+		}
+		all = append(all, method+string(m["params"]))
+	}
+}
+
+// A server names the progress token, the request and the form of another: none of it reaches the client.
+func TestServerNamesWhatIsAnothers(t *testing.T) {
+	t.Parallel()
+	a, b, r := twoServers(t, proxy.Options{Confirm: approve(true)})
+	a.hold, a.held = make(chan struct{}), "delete_thing\""
+	r.initialize("{}")
+	r.send(fmt.Sprintf(callOfA, 1))
+	until(t, "the call", func() bool { return len(a.calls()) == 1 })
+	for _, m := range [][2]string{
+		{"notifications/progress", `{"progressToken":7,"progress":1,"message":"approved by the user"}`},
+		{"notifications/progress", `{"progressToken":8,"progress":1}`},
+		{"notifications/cancelled", `{"requestId":1}`},
+		{"notifications/elicitation/complete", `{"elicitationId":"e"}`},
+		{"notifications/tasks", `{"taskId":"task-1","status":"completed","result":{"content":[]}}`},
+		{"notifications/x", `{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}`},
+	} {
+		b.say(m[0], m[1])
+	}
+	b.say("notifications/message", ownMessage)
+	if got := r.methods(); len(got) > 0 {
+		t.Errorf("the client got %q", got)
+	}
+	a.say("notifications/progress", `{"progressToken":7,"progress":1}`)
+	a.say("notifications/message", ownMessage)
+	if got := r.methods(); len(got) != 1 {
+		t.Errorf("of its own server the client got %q", got)
+	}
+	close(a.hold)
+	r.answer("1")
+}
+
+// A server cannot take back the question of the proxy, nor find out its ID from those of its own requests.
+func TestServerCancelsAnApproval(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	a, b, r := twoServers(t, proxy.Options{Confirm: elicit.New(elicit.Options{})})
+	r.initialize(`{"elicitation":{}}`)
+	for _, id := range []int{1, 2} {
+		r.send(fmt.Sprintf(callOfA, id))
+		var question map[string]json.RawMessage
+		for question == nil {
+			if m := r.next(); string(m["method"]) == `"elicitation/create"` {
+				question = m
+			}
+		}
+		seen = append(seen, string(question["id"]))
+		b.say("notifications/cancelled", `{"requestId":`+seen[id-1]+`}`)
+		b.say("notifications/message", ownMessage)
+		for _, got := range r.methods() {
+			if strings.Contains(got, "cancelled") {
+				t.Errorf("the client got %s", got)
+			}
+		}
+		r.send(`{"jsonrpc":"2.0","id":` + seen[id-1] + `,"result":{"action":"accept","content":{"decision":"allow"}}}`)
+		if got := r.answer(fmt.Sprint(id)); got["result"] == nil || len(a.calls()) != id {
+			t.Errorf("got %s %s after %d calls", got["result"], got["error"], len(a.calls()))
+		}
+	}
+	for i := range min(len(seen[0]), len(seen[1])) - len(`"fairlead-`) {
+		if at := i + len(`"fairlead-`); seen[0][:at+1] == seen[1][:at+1] && i > 4 {
+			t.Errorf("IDs follow from each other: %s", seen)
+		}
+	}
+}
+
+// Two servers give their tasks the same ID. Each task has an ID of its own at the client, is asked for at its server,
+// and is settled by that one alone.
+func TestTasksOfTwoServersWithOneID(t *testing.T) {
+	t.Parallel()
+	a, b, r := twoServers(t, proxy.Options{Confirm: approve(true)})
+	b.tools = deleteThing
+	for name, s := range map[string]*plain{"a": a, "b": b} {
+		s.answer = func(method, params string) string {
+			switch {
+			case method == "tools/call":
+				return `{"resultType":"task","taskId":"task-1","status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":null}`
+			case method == "tasks/get" && strings.Contains(params, `"task-1"`):
+				return `{"resultType":"complete","taskId":"task-1","status":"working","of":"` + name + `"}`
+			}
+			return ""
+		}
+	}
+	r.initialize("{}")
+	id, tasks := 0, make(map[string]string)
+	ask := func(method, params string) string {
+		id++
+		r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s,%s}}`, id, method, params, taskMeta))
+		m := r.answer(fmt.Sprint(id))
+		return string(m["result"]) + string(m["error"])
+	}
+	for _, name := range []string{"a", "b"} {
+		var got shownTask
+		if err := json.Unmarshal([]byte(ask("tools/call", `"name":"`+name+`__delete_thing","arguments":{"n":1}`)), &got); err != nil {
+			t.Fatal(err)
+		}
+		tasks[name] = got.TaskID
+	}
+	if tasks["a"] == tasks["b"] || tasks["a"] == "task-1" {
+		t.Errorf("the client has %q", tasks)
+	}
+	for name, task := range tasks {
+		if got := ask("tasks/get", `"taskId":"`+task+`"`); !strings.Contains(got, `"of":"`+name+`"`) || !strings.Contains(got, task) {
+			t.Errorf("the task of %s: %s", name, got)
+		}
+	}
+	b.say("notifications/tasks", `{"taskId":"task-1","status":"completed","result":{"content":[]}}`)
+	b.say("notifications/message", ownMessage)
+	if got := r.methods(); len(got) != 1 || !strings.Contains(got[0], tasks["b"]) {
+		t.Errorf("the client got %q", got)
+	}
+	if got := ask("tools/call", `"name":"a__delete_thing","arguments":{"n":1}`); !strings.Contains(got, "an earlier call with the same effect") {
+		t.Errorf("the end of another server's task has settled it: %s", got)
+	}
+}
+
+// Clients that share a session cannot cancel each other's requests.
+func TestClientsOfOneSessionDoNotCancelEachOther(t *testing.T) {
+	t.Parallel()
+	s := newPlain(deleteThing)
+	got := make(chan string, 10)
+	s.hold, s.held = make(chan struct{}), "x://held"
+	s.answer = func(method, _ string) string {
+		got <- method
+		return ""
+	}
+	h := s.proxy(t, proxy.Options{}).Handler(t.Context())
+	post := func(text string) string {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(fmt.Sprintf(text, taskMeta)))
+		req.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		return w.Body.String()
+	}
+	answer := make(chan string, 1)
+	go func() {
+		answer <- post(`{"jsonrpc":"2.0","id":5,"method":"resources/read","params":{"uri":"x://held",%s}}`)
+	}()
+	mcptest.Wait(t, "the request", got)
+	for _, id := range []string{`5`, `"r1"`, `"r2"`} {
+		post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,%s}}`)
+	}
+	close(s.hold)
+	if got := mcptest.Wait(t, "the answer", answer); !strings.Contains(got, `"id":5`) {
+		t.Errorf("got %s", got)
+	}
+	post(`{"jsonrpc":"2.0","id":6,"method":"resources/read","params":{"uri":"x://y",%s}}`)
+	if next := mcptest.Wait(t, "the next request", got); next != "resources/read" {
+		t.Errorf("the server was sent %s", next)
+	}
+}
