@@ -1,8 +1,8 @@
 package proxy
 
 // A call comes in by [session.callTool], passes the chain, and goes out by [server.CallTool], which the catalog calls
-// for each attempt. Between the two, the context has what belongs to the client's request: its underWay, the request as
-// package elicit knows it, and the waiter.
+// for each attempt. Between the two, the context has what belongs to the client's request: its underWay, and the request
+// as package elicit knows it.
 
 import (
 	"context"
@@ -40,13 +40,14 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	if p.InputResponses != nil || p.RequestState != "" {
 		call.Input = &middleware.Input{Responses: p.InputResponses, State: p.RequestState}
 	}
-	last := &underWayIn(ctx).last
+	u := underWayIn(ctx)
+	last := &u.last
 	ctx = elicit.WithRequest(ctx, s.request(p))
 	if takesTasks(m) {
 		inTask := ctx
-		ctx = context.WithValue(ctx, waitingKey{}, waiter{detaches: true, report: func(time.Duration) { s.detach(inTask, m, s.proxy.o.Waits(inTask)) }})
+		u.waits.Store(&waiter{detaches: true, report: func(time.Duration) { s.detach(inTask, m, s.proxy.o.Waits(inTask)) }})
 	} else if token := m.meta["progressToken"]; token != nil {
-		ctx = context.WithValue(ctx, waitingKey{}, waiter{report: func(waited time.Duration) { // less than 1, since the server's progress comes after it
+		u.waits.Store(&waiter{report: func(waited time.Duration) { // less than 1, since the server's progress comes after it
 			s.out(&message{Method: "notifications/progress", Params: fmt.Appendf(nil,
 				`{"progressToken":%s,"progress":%.5f,"message":"waiting for a person's approval"}`, token, waited.Hours())}, m.id())
 		}})
@@ -67,8 +68,6 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	}
 	return m.resultTo(res), true
 }
-
-type waitingKey struct{} // of a waiter
 
 // A waiter is what a client gets while its call waits for a person.
 type waiter struct {
@@ -182,9 +181,6 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 		return nil, notSent(err)
 	}
 	u := underWayIn(ctx)
-	if s.URL != "" {
-		ctx = context.WithValue(ctx, schemaKey{}, s.tools.schema(p.Name))
-	}
 	if err := permitted(ctx); err != nil {
 		return nil, err
 	}

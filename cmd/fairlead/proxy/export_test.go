@@ -48,6 +48,9 @@ func Cancelled(t testing.TB, through http.RoundTripper) error {
 	return <-failed
 }
 
+// Decisions returns how often a policy was asked about calls and lists.
+func Decisions(p *Proxy) int64 { return p.decided.Load() }
+
 // LateAfter makes a proxy wait for one of several servers only so long.
 func LateAfter(d time.Duration) func(*Proxy) { return func(p *Proxy) { p.late = d } }
 

@@ -46,7 +46,7 @@ func (h *Host) Call(ctx context.Context, server string, tool Hosted, call middle
 	if err != nil {
 		return nil, err
 	}
-	if err := set.refuse(found); err != nil {
+	if err := set.refuse(ctx, found); err != nil {
 		return nil, err
 	}
 	call.Tool = found

@@ -212,7 +212,7 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 		}
 	}
 	if tool != nil && err == nil {
-		err = now.hide(t.session.proxy.o.Policy(), tool)
+		err = now.hide(ctx, t.session.proxy.o.Policy(), tool)
 	}
 	if tool != nil || err != nil {
 		return now, tool, err

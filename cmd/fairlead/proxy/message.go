@@ -27,6 +27,8 @@ type message struct {
 	key  string                     // the ID as it was read, see id
 	meta map[string]json.RawMessage // of the params
 	read *written                   // the result, where it was read with the message
+
+	schema json.RawMessage // of the tool that a call of ours names, over HTTP; nil otherwise
 }
 
 func (m *message) isRequest() bool { return m.Method != "" && m.ID != nil }

@@ -5,7 +5,6 @@ package proxy
 // x-mcp-header. They are made of the body as it is sent, so that the two cannot differ.
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -24,7 +23,7 @@ func revision(params json.RawMessage, agreed string) string {
 }
 
 // mirror sets the headers that repeat the body of a request, and returns its revision.
-func mirror(header http.Header, ctx context.Context, m *message, agreed string) string {
+func mirror(header http.Header, m *message, agreed string) string {
 	version := revision(m.Params, agreed)
 	if version < modern || m.Method == "" {
 		return version
@@ -39,14 +38,11 @@ func mirror(header http.Header, ctx context.Context, m *message, agreed string) 
 	if member != "" && json.Unmarshal(params[member], &name) == nil {
 		header.Set("Mcp-Name", name)
 	}
-	if schema, ok := ctx.Value(schemaKey{}).(json.RawMessage); ok && m.Method == methodCallTool {
-		mirrorArguments(header, schema, members(params["arguments"]))
+	if m.schema != nil {
+		mirrorArguments(header, m.schema, members(params["arguments"]))
 	}
 	return version
 }
-
-// schemaKey is under what the context of a call keeps the tool's input schema.
-type schemaKey struct{}
 
 // mirrorArguments sets a header for each argument that the schema wants to have one.
 func mirrorArguments(header http.Header, schema json.RawMessage, arguments map[string]json.RawMessage) {

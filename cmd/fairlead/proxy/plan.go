@@ -3,7 +3,9 @@ package proxy
 // A policy becomes a chain here. When the policy changes, the next call gets a new plan and a new set of tools; calls
 // under way, which may wait for a person, end in the chain in which they began. What must not begin anew with a
 // policy is not in a plan but in the [Proxy]: the cache, the calls in doubt, the sources of arguments and the record.
-// The policy's denials are asked for three times in a call (see [set.refuse]), so that one that is new ends it too.
+// The policy's denials are looked for three times in a call: when its tool is found, once its class is known, and where it
+// is sent. It is decided once, and again only if the policy, the definition or the class is another one by then, see
+// [set.decide].
 
 import (
 	"cmp"
@@ -71,13 +73,13 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	ask.Timeout = cmp.Or(ask.Timeout, answerTime)
 	ask.Logger = log
 	ask.OnWaiting = func(ctx context.Context, waited time.Duration) {
-		if w, ok := ctx.Value(waitingKey{}).(waiter); ok {
+		if w := underWayIn(ctx).waits.Load(); w != nil {
 			w.report(waited)
 		}
 	}
 	ask.WaitLimit = func(ctx context.Context) (time.Duration, string) {
 		where := p.o.Waits(ctx)
-		if w, _ := ctx.Value(waitingKey{}).(waiter); w.detaches || where == "" {
+		if w := underWayIn(ctx).waits.Load(); w != nil && w.detaches || where == "" {
 			return 0, ""
 		}
 		return cmp.Or(now.Patience, patience), where
@@ -211,20 +213,20 @@ func (p *plan) permission(t *middleware.Tool) string {
 // hide reports why a tool is neither shown nor found by its name under a policy, nil if it is. A tool whose class
 // depends on the arguments is shown if it has a call that is not refused; each call is then judged by its own class
 // (see refuse).
-func (s *set) hide(now *policy.Policy, t *middleware.Tool) error {
-	return s.refuseClass(now, t, s.plan.mildest(t))
+func (s *set) hide(ctx context.Context, now *policy.Policy, t *middleware.Tool) error {
+	return s.refuseClass(ctx, now, t, s.plan.mildest(t))
 }
 
 // refuse reports why a call of a tool is refused, nil if it is not: by the caller's token, and by the policy as it is
 // now, which may have changed while a person was reading.
-func (s *set) refuse(t *middleware.Tool) error {
+func (s *set) refuse(ctx context.Context, t *middleware.Tool) error {
 	now := s.plan.proxy.o.Policy()
-	return s.refuseClass(now, t, t.Safety())
+	return s.refuseClass(ctx, now, t, t.Safety())
 }
 
 // refuseClass is refuse for a call of that class, by a policy.
-func (s *set) refuseClass(now *policy.Policy, t *middleware.Tool, class annotation.Safety) error {
-	v, rule := now.Decide(t.Server, t.Name(), class)
+func (s *set) refuseClass(ctx context.Context, now *policy.Policy, t *middleware.Tool, class annotation.Safety) error {
+	v, rule := s.decide(ctx, now, t, class)
 	var why, by string
 	switch {
 	case !s.plan.proxy.offers(t):
@@ -245,12 +247,37 @@ func (s *set) refuseClass(now *policy.Policy, t *middleware.Tool, class annotati
 	}
 }
 
+// A decision is what a policy decides about the calls of one class of one definition.
+type decision struct {
+	policy       *policy.Policy
+	server, tool string
+	digest       middleware.Digest
+	class        annotation.Safety
+
+	verdict policy.Verdict
+	rule    *policy.Rule
+}
+
+// decide returns what a policy decides. For a client's request it is decided once, and again if the policy was changed
+// while the call waited, if the tool was defined anew, or if the arguments have given the call another class.
+func (s *set) decide(ctx context.Context, now *policy.Policy, t *middleware.Tool, class annotation.Safety) (policy.Verdict, *policy.Rule) {
+	u := underWayIn(ctx)
+	d := u.decided.Load()
+	if d == nil || d.policy != now || d.class != class || d.server != t.Server || d.tool != t.Name() || d.digest != t.Digest {
+		d = &decision{policy: now, server: t.Server, tool: t.Name(), digest: t.Digest, class: class}
+		d.verdict, d.rule = now.Decide(t.Server, t.Name(), class)
+		s.plan.proxy.decided.Add(1)
+		u.decided.Store(d)
+	}
+	return d.verdict, d.rule
+}
+
 // Admit refuses before anyone is asked, and again when the arguments have raised a call.
 func (s *set) Admit(next middleware.ToolCaller) middleware.ToolCaller {
 	admit := s.viewer.Admit(next)
 	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 		if call.Tool != nil { // the guard returns the error
-			if err := s.refuse(call.Tool); err != nil {
+			if err := s.refuse(ctx, call.Tool); err != nil {
 				return nil, err
 			}
 		}
@@ -278,7 +305,7 @@ func permitted(ctx context.Context) error {
 	if !ok {
 		return notSent(errors.New("proxy: nothing has asked the policy about the call")) // no way leads here
 	}
-	return p.set.refuse(p.tool)
+	return p.set.refuse(ctx, p.tool)
 }
 
 // Explain reports what a tool is, which rule decides, and what the chain does with its calls, or with a call of these
@@ -298,12 +325,12 @@ func (p *Proxy) Explain(add func(*catalog.Catalog) error, name string, arguments
 	if err != nil {
 		return "", err
 	}
-	refused := set.hide(p.o.Policy(), tool) != nil
+	refused := set.hide(context.Background(), p.o.Policy(), tool) != nil
 	if len(arguments) > 0 {
 		if tool, err = plan.judged(tool, arguments); err != nil {
 			return "", err
 		}
-		refused = set.refuse(tool) != nil
+		refused = set.refuse(context.Background(), tool) != nil
 	}
 	var b strings.Builder
 	b.WriteString(tool.Explain())

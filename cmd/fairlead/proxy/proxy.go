@@ -14,6 +14,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
@@ -41,6 +42,8 @@ type Proxy struct {
 	trail   *audit.Trail  // nil without a record
 	tracker *flow.Tracker // of what each client's session got from where
 	store   *cache.Store  // of what the servers have answered, whichever client asked
+
+	decided atomic.Int64 // how often a policy was asked about a call
 
 	mu      sync.Mutex
 	current *plan

@@ -213,7 +213,7 @@ func (r *remote) do(ctx context.Context, method string, m *message, last string)
 	}
 	version := r.version.value()
 	if m != nil {
-		version = mirror(req.Header, ctx, m, version)
+		version = mirror(req.Header, m, version)
 	}
 	if version != "" {
 		req.Header.Set(headerVersion, version)

@@ -19,6 +19,9 @@ type underWay struct {
 	cancel context.CancelCauseFunc
 	last   atomic.Pointer[written] // what a server answered last
 
+	decided atomic.Pointer[decision] // of the policy, last
+	waits   atomic.Pointer[waiter]   // what its client gets while it waits for a person; nil for nothing
+
 	// The session's mutex guards what follows.
 	sent bool  // to a server
 	over bool  // it has ended

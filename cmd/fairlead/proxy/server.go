@@ -138,6 +138,9 @@ func (s *server) exchange(ctx context.Context, l link, method string, params jso
 	m := &message{ID: newID(), Method: method, Params: params}
 	if method == methodCallTool {
 		s.describe(trace.SpanFromContext(ctx), l, m)
+		if s.URL != "" {
+			m.schema = s.tools.schema(textOf(params, "name"))
+		}
 	}
 	return s.requests.await(ctx, &request{message: m, server: s, about: about}, func() error { return l.send(ctx, m) }, func() { s.cancel(ctx, l, m) })
 }

@@ -119,7 +119,7 @@ func (s *session) listed(now *set) map[string]any {
 			result[key] = value
 		}
 		for _, name := range one.tools.order {
-			if tool, ok := now.Lookup(one.Name, name); ok && now.hide(policy, tool) == nil {
+			if tool, ok := now.Lookup(one.Name, name); ok && now.hide(context.Background(), policy, tool) == nil {
 				all = append(all, s.definition(now, tool, one.tools.written[name]))
 			}
 		}
