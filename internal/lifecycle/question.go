@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
@@ -195,6 +196,24 @@ func (q *Question) fail(err error) {
 	}
 }
 
+// AppendProgress appends the state of the question, and how far a transition has come, to b: two questions with the
+// same fields and the same progress go on in the same way.
+func (q *Question) AppendProgress(b []byte) []byte {
+	b = append(append(b, q.State()...), 0)
+	b = strconv.AppendBool(b, q.closed)
+	if d := q.doing; d.row != nil {
+		b = append(append(b, d.row.On...), 0, byte(d.phase))
+		b = strconv.AppendBool(strconv.AppendBool(b, d.made), d.err != nil)
+		for _, w := range d.left {
+			b = append(append(append(b, w.what...), 0), w.id...)
+		}
+	}
+	return b
+}
+
+// Idle reports whether no transition is in progress.
+func (q *Question) Idle() bool { return q.doing.row == nil }
+
 // write makes one write.
 func (q *Question) write(ctx context.Context, store approvals.Store, w write) error {
 	a, r := q.Asked, q.Reply
@@ -222,6 +241,11 @@ func (q *Question) write(ctx context.Context, store approvals.Store, w write) er
 			return nil
 		}
 		return store.Remember(ctx, *r.Rule)
+	case DropRule:
+		if r.Rule == nil {
+			return nil
+		}
+		return store.Forget(ctx, r.Rule.Scope, r.Rule.ID)
 	case Keep:
 		return store.Remember(ctx, q.Decision())
 	case Drop:

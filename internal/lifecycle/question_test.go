@@ -156,6 +156,9 @@ func TestStoreThatFailsBetweenTwoWrites(t *testing.T) {
 				t.Errorf("%s, %t: %s, and the model reads %q", tt.name, after, q.State(), r.Model())
 			}
 			s.at = ""
+			if rules, _ := s.List(t.Context()); tt.want == lifecycle.Void && len(rules) > 0 && tt.takes == 0 {
+				t.Errorf("%s, %t: the store remembers %v", tt.name, after, rules)
+			}
 			all, err := q.Decisions(t.Context(), s)
 			takes := 0
 			for _, d := range all {

@@ -89,6 +89,7 @@ const (
 	AddAnswered   Write = "the question, as approved by the remembered approval, if that is there"
 	StoreApproved Write = "approved, if it is pending and in time"
 	RememberRule  Write = "what is to be remembered, if the person chose so"
+	DropRule      Write = "what was to be remembered is removed"
 	StoreDenied   Write = "denied, if it is pending"
 	StoreVoid     Write = "void"
 	StoreSpent    Write = "spent, if it is approved and in time"
@@ -162,11 +163,11 @@ var Life = Table{
 	// A person answers while a call waits. An approval is stored before the call may be made. A denial counts even
 	// if the store fails, and ends what was approved earlier for identical calls and was not taken.
 	{
-		From: []State{Shown}, On: Approve, By: Person, To: Approved, Before: []Write{StoreApproved, RememberRule}, Else: Void, Undo: []Write{StoreVoid},
+		From: []State{Shown}, On: Approve, By: Person, To: Approved, Before: []Write{StoreApproved, RememberRule}, Else: Void, Undo: []Write{DropRule, StoreVoid},
 		Log: "approved", ElseLog: "denied", ElseModel: ReadsNotApproved, Person: SeesApproved,
 	},
 	{
-		From: []State{Shown}, On: Edit, By: Person, To: Edited, Before: []Write{StoreApproved, RememberRule}, Else: Void, Undo: []Write{StoreVoid},
+		From: []State{Shown}, On: Edit, By: Person, To: Edited, Before: []Write{StoreApproved, RememberRule}, Else: Void, Undo: []Write{DropRule, StoreVoid},
 		Log: "approved", ElseLog: "denied", ElseModel: ReadsNotApproved, Person: SeesApproved,
 	},
 	{From: []State{Shown}, On: AskAgain, By: Person, To: Void, After: []Write{StoreVoid}, Log: "asked again", Person: SeesRequest},
@@ -181,11 +182,11 @@ var Life = Table{
 	// keeps one may not know whether the store has it. Denied takes back no approval, since only a pending question
 	// can become it.
 	{
-		From: []State{Returned}, On: Approve, By: Person, To: Approved, Before: []Write{StoreApproved, RememberRule}, Else: Void, Undo: []Write{StoreDenied},
+		From: []State{Returned}, On: Approve, By: Person, To: Approved, Before: []Write{StoreApproved, RememberRule}, Else: Void, Undo: []Write{DropRule, StoreDenied},
 		Log: "approved", ElseLog: "denied", ElseModel: ReadsNotApproved, Person: SeesApproved,
 	},
 	{
-		From: []State{Returned}, On: Edit, By: Person, To: Edited, Before: []Write{StoreApproved, RememberRule}, Else: Void, Undo: []Write{StoreDenied},
+		From: []State{Returned}, On: Edit, By: Person, To: Edited, Before: []Write{StoreApproved, RememberRule}, Else: Void, Undo: []Write{DropRule, StoreDenied},
 		Log: "approved", ElseLog: "denied", ElseModel: ReadsNotApproved, Person: SeesApproved,
 	},
 	{From: []State{Returned}, On: AskAgain, By: Person, To: Void, After: []Write{StoreDenied}, Log: "asked again", Person: SeesRequest},
@@ -204,7 +205,7 @@ var Life = Table{
 	// A person answers while no call waits. The decision is kept before the question is closed, so that a process that
 	// ends in between has lost none. If the store fails, the next identical call gets the answer in this process.
 	{
-		From: []State{Waiting}, On: ApproveLeft, By: Person, To: Kept, Before: []Write{Keep, RememberRule, StoreApproved}, Else: Waiting, Undo: []Write{Drop},
+		From: []State{Waiting}, On: ApproveLeft, By: Person, To: Kept, Before: []Write{Keep, RememberRule, StoreApproved}, Else: Waiting, Undo: []Write{DropRule, Drop},
 		Log: "approved", Person: SeesApproved,
 	},
 	{
