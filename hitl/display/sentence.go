@@ -27,8 +27,8 @@ const (
 // the server's own words in quotation marks.
 func sentence(r hitl.Request) string {
 	c := callOf(r)
-	for _, make := range []func(*call) string{run, send, pay, move, write, act} {
-		if text := make(c); text != "" {
+	for _, words := range []func(*call) string{run, send, pay, move, write, act} {
+		if text := words(c); text != "" {
 			return text
 		}
 	}

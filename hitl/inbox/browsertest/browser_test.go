@@ -548,7 +548,7 @@ func (d *desk) accessible(tab context.Context, name, source string) {
 func TestAccessible(t *testing.T) {
 	source := axe(t)
 	d := newDesk(t, 5*time.Minute)
-	over := []<-chan error{d.calls(`{"path":"a.txt","body":"` + strings.Repeat("word ", 100) + `"}`)}
+	over := []<-chan error{d.calls(`{"path":"a.txt","body":"` + strings.Repeat("word ", 40) + `"}`)}
 	d.enter()
 	d.do(d.browser, click("article .yes"), reads("approved."))
 	over = append(over, d.calls(`{"path":"b.txt"}`))
