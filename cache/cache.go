@@ -44,7 +44,7 @@ type Options struct {
 	// false by default. A Dangerous or Unknown tool is never cached.
 	Idempotent bool
 	// Entities lists, by "server/tool", the members of a tool's arguments that name what the call is about:
-	// {"crm/get_customer": {"id"}, "crm/move_orders": {"ids", "customer"}}. A member holds a text, a number or
+	// {"crm/get_customer": {"id"}, "crm/move_orders": {"ids", "customer"}}. A member holds a string, a number or
 	// a list of these. A write that names entities invalidates only the reads of the same server that name one
 	// of them, under whatever member, and those that name none, such as lists and searches. Name a member only
 	// if it is the server's only identification of the entity, and the write changes no other entity that a

@@ -59,7 +59,7 @@ func (p Paths) judge(language, text string) Verdict {
 	return Verdict(v)
 }
 
-// Reads returns a rule for a tool that reads the files or folders which arguments name, each a text or a list of texts.
+// Reads returns a rule for a tool that reads the files or folders which arguments name, each a string or a list of strings.
 // A call is Safe if all are below a root of Read and none is known to hold secrets, and dangerous otherwise. The rule
 // does not apply to a call with none of the arguments.
 func (p Paths) Reads(arguments ...string) Rule {

@@ -64,7 +64,7 @@ func Argument(name string, probe Probe) Rule {
 	}
 	return func(a Arguments) (Verdict, bool) {
 		text, ok := a.Text(name)
-		v := Verdict{Why: "no text, or its name in another case"}
+		v := Verdict{Why: "not a string, or its name in another case"}
 		switch {
 		case ok:
 			v = probe(text)

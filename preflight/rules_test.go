@@ -172,8 +172,8 @@ func TestArgumentHasAProbeReadIt(t *testing.T) {
 		`{}`:                     {moderate, ""},
 		`{"sql":null}`:           {moderate, ""},
 		`{"x":"DROP TABLE t"}`:   {moderate, ""},
-		`{"sql":1}`:              {dangerous, `"sql: no text, or its name in another case"`},
-		`{"sql":["DROP"]}`:       {dangerous, "no text"},
+		`{"sql":1}`:              {dangerous, `"sql: not a string, or its name in another case"`},
+		`{"sql":["DROP"]}`:       {dangerous, "not a string"},
 		`{"SQL":"DROP"}`:         {dangerous, "another case"},
 		`{"SQL":null}`:           {dangerous, "another case"},
 	} {

@@ -25,14 +25,14 @@ import (
 // one more, or one less, is not covered. A pattern that names none covers nothing.
 type Pattern []Member
 
-// A Member is one member of the arguments: exactly a value, a text that fits a glob, or
+// A Member is one member of the arguments: exactly a value, a string that fits a glob, or
 // anything. It has one of these.
 type Member struct {
 	Name   string          `json:"name"`
 	Value  json.RawMessage `json:"value,omitempty"`  // in any spelling
 	Digest string          `json:"digest,omitempty"` // SHA-256 of the value's canonical form
 	// Glob is as in [path.Match], each part between slashes by itself: * is any run of characters, one at
-	// least. A text that could climb out of it or be more than one thing fits no glob: with a part that is
+	// least. A string that could climb out of it or be more than one thing fits no glob: with a part that is
 	// empty or of dots, with .., with one of \ % * ? [ ] { } ~ $, or with what [safetext.Line] escapes.
 	Glob string `json:"glob,omitempty"`
 	Any  bool   `json:"any,omitempty"`
@@ -67,8 +67,8 @@ func (p Pattern) String() string {
 }
 
 // FreeMembers returns the members of arguments that a person may leave free, each with what it may
-// be then: a text that may be a path stays in its folder, and a longer text, or what is no
-// text, may be anything. One that cannot be kept in its folder is left out.
+// be then: a string that may be a path stays in its folder, and a longer string, or what is not a
+// string, may be anything. One that cannot be kept in its folder is left out.
 func FreeMembers(arguments json.RawMessage) Pattern {
 	var free Pattern
 	for _, m := range exactly(arguments) {
@@ -142,7 +142,7 @@ func exactly(arguments json.RawMessage) []freeable {
 // bodies are members that are neither paths nor names.
 var bodies = []string{"body", "comment", "content", "description", "message", "subject", "text", "title"}
 
-// loose returns what a member may be if it is left free: anything, or for a text that may be a path, any name in
+// loose returns what a member may be if it is left free: anything, or for a string that may be a path, any name in
 // the same folder.
 func loose(name string, value json.RawMessage) Member {
 	var text string

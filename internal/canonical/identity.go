@@ -37,7 +37,7 @@ func Identities(object []byte, members []string, most int) (texts []string) {
 	return texts
 }
 
-// identity returns the text of a text or a number, and "" for any other value. It is the same for a number and its
+// identity returns the text of a string or a number, and "" for any other value. It is the same for a number and its
 // text, and for texts that differ in case or surrounding space: a server may take them for the same thing.
 func identity(raw json.RawMessage) (text string) {
 	switch {

@@ -46,7 +46,7 @@ func (c *Contract) Check(v any) error {
 	if err != nil {
 		return err
 	}
-	var plain any // the validator takes a json.Number for a text
+	var plain any // the validator takes a json.Number for a string
 	if err := json.Unmarshal(raw, &plain); err != nil {
 		return err
 	}

@@ -185,7 +185,7 @@ func prefix(o object) []any {
 	return list
 }
 
-// Content returns the shape of the JSON value that a text holds.
+// Content returns the shape of the JSON value that a string holds.
 func (s *Shape) Content() *Shape {
 	if s == nil {
 		return nil

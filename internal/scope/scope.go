@@ -62,7 +62,7 @@ func (s Set) Covers(permission string, level annotation.SecurityLevel) bool {
 	})
 }
 
-// Check returns an error for a text that is not the permission of a tool, such as a wildcard.
+// Check returns an error for a string that is not the permission of a tool, such as a wildcard.
 func Check(permission string) error {
 	resource, action := split(permission)
 	switch {

@@ -114,7 +114,7 @@ func (e *excerpt) reply() reply {
 		var its struct {
 			Message string `json:"message"`
 		}
-		_ = json.Unmarshal(body.Error, &its) // OAuth has a text there
+		_ = json.Unmarshal(body.Error, &its) // OAuth has a string there
 		text = cmp.Or(its.Message, body.Description, text)
 	}
 	words := strings.Fields(strings.ToValidUTF8(text, ""))

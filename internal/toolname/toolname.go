@@ -26,7 +26,7 @@ func foreign(r rune) bool {
 	return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '.' && r != '-'
 }
 
-// IsServer reports whether a text can be the id of a server: it has no slash and no double underscore.
+// IsServer reports whether a string can be the id of a server: it has no slash and no double underscore.
 func IsServer(id string) bool {
 	const longest = 64
 	return id != "" && len(id) <= longest && !strings.ContainsFunc(id, foreign) && !strings.Contains(id, "__")

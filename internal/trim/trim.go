@@ -1,4 +1,4 @@
-// Package trim weighs a text or a tree of JSON values in characters (Unicode's code points), and cuts it to a
+// Package trim weighs a string or a tree of JSON values in characters (Unicode's code points), and cuts it to a
 // weight. The rest stays valid JSON, keeps to its schema as far as possible, and states what is missing.
 package trim
 
@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/schema"
 )
 
-// A Whole is a text inside a document, a cursor for one, that is not cut.
+// A Whole is a string inside a document, a cursor for one, that is not cut.
 type Whole string
 
 // maxFitDepth is how deep a document is cut; what is nested deeper stays whole or goes.
@@ -122,7 +122,7 @@ func admit(v map[string]any, room int, s *schema.Shape) (keys []string, left int
 	return keys, left
 }
 
-// isStiff reports whether nothing can be cut from v: neither a list nor an object, nor a text that may be any text.
+// isStiff reports whether nothing can be cut from v: neither a list nor an object, nor a string that may be any string.
 func isStiff(v any, s *schema.Shape) bool {
 	switch v := v.(type) {
 	case []any, map[string]any:

@@ -272,7 +272,7 @@ func (a *Access) verify(ctx context.Context, token string, _ *http.Request) (*au
 	return &auth.TokenInfo{UserID: user, Expiration: t.Expiry, Scopes: words(claims[a.Tokens.Scopes])}, nil
 }
 
-// words are those of a claim: a text with spaces between them, or a list.
+// words are those of a claim: a string with spaces between them, or a list.
 func words(claim any) (all []string) {
 	switch claim := claim.(type) {
 	case string:

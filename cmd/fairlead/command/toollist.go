@@ -132,7 +132,7 @@ func (r *pageReader) value(first []byte) ([]byte, bool) {
 // A span follows the brackets of a JSON value over several parts.
 type span struct {
 	depth         int
-	text, escaped bool // within a text, and behind a backslash
+	text, escaped bool // within a string, and behind a backslash
 }
 
 // end returns the place behind the last bracket, -1 if it is not in the part.

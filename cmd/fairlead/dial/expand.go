@@ -32,7 +32,7 @@ func (x *expander) values(all ...map[string]scalar) map[string]string {
 // named matches ${env:X}, ${X} and ${X:-default}, the folders of editors, and opencode's {env:X} and {file:X}.
 var named = regexp.MustCompile(`\$\{[^}]*\}|\{(?:env|file):[^}]*\}`)
 
-// text returns a text with each variable in it replaced.
+// text returns a string with each variable in it replaced.
 func (x *expander) text(s string) string {
 	form := named
 	if x.client == gemini || x.client == copilot {

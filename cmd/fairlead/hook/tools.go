@@ -238,7 +238,7 @@ func changeVerdict(folder, path string) preflight.Verdict {
 }
 
 // patchVerdict judges a patch of Codex by the files that it names: the strictest of their changes, where a deletion is
-// dangerous. A line that begins as a header does and is none is not understood.
+// dangerous. A line that begins as a header does and cannot be read as one is not understood.
 func patchVerdict(folder, text string) preflight.Verdict {
 	var worst preflight.Verdict
 	found := false

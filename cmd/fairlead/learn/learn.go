@@ -108,7 +108,7 @@ func (t *tool) when() string {
 }
 
 func quoted(s string) string {
-	text, _ := json.Marshal(s) //nolint:errchkjson // a text can be written
+	text, _ := json.Marshal(s) //nolint:errchkjson // a string can be written
 	return string(text)
 }
 

@@ -249,7 +249,7 @@ func (r *reader) duration(v hujson.Value, key string, to *time.Duration) {
 	*to = d
 }
 
-// inHours returns a text of days or weeks, such as "30 days", in hours, and any other as it is.
+// inHours returns a string of days or weeks, such as "30 days", in hours, and any other as it is.
 func inHours(s string) string {
 	n, unit, _ := strings.Cut(s, " ")
 	hours := map[string]int{"day": 24, "week": 7 * 24}[strings.TrimSuffix(unit, "s")]

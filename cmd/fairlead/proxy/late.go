@@ -54,8 +54,8 @@ func (s *server) sendAway() bool {
 	return true
 }
 
-// none returns why there is no list at all, nil if one server has its part of it.
-func none(errs []error) (failed error) {
+// listError returns why there is no list at all, nil if one server has its part of it.
+func listError(errs []error) (failed error) {
 	for _, err := range errs {
 		switch {
 		case err == nil:

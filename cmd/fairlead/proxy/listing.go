@@ -68,7 +68,7 @@ func (t *tools) set(ctx context.Context, always bool, about string) (*set, error
 			return nil, &middleware.NotSentError{Err: context.Cause(ctx)}
 		}
 		t.compare(now)
-		err = none(errs)
+		err = listError(errs)
 		if !errors.Is(err, catalog.ErrClosed) || t.session.ctx.Err() != nil {
 			return now, err
 		}

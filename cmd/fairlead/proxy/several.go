@@ -93,7 +93,7 @@ func (s *session) listAll(member string) func(context.Context, *message) (json.R
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if err := none(errs); err != nil {
+		if err := listError(errs); err != nil {
 			return nil, err
 		}
 		all := []json.RawMessage{}

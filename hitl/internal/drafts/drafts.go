@@ -162,7 +162,7 @@ func idsIn(object []byte, member string) ([]string, error) {
 		if !number && !text {
 			return nil, fmt.Errorf("%q holds no id", member)
 		}
-		ids = append(ids, string(v)) // a text with its quotes: "7" and 7 differ
+		ids = append(ids, string(v)) // a string with its quotes: "7" and 7 differ
 	}
 	if len(ids) == 0 || len(ids) > maxItems {
 		return nil, fmt.Errorf("%q holds %d ids, and 1 to %d can be shown", member, len(ids), maxItems)
