@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/rawlist"
 	"github.com/fairlead-go/fairlead/internal/resolution"
 	"github.com/fairlead-go/fairlead/internal/sdkerr"
+	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -71,6 +72,11 @@ func LimitDepth(message []byte) []byte { return answers.Shallow(message) }
 func Unambiguous(object json.RawMessage) error {
 	return canonical.Check(object)
 }
+
+// OneReading returns an error for JSON that two readers could take for different values: if an object in it, at any
+// depth, has two members of one name, or if the text is an object with a member whose name differs only in case from a
+// known one. It is for what a server sent and a client gets as it is.
+func OneReading(text []byte, known ...string) error { return strictjson.Once(text, known...) }
 
 // RoundTripper prepares the HTTP client of a session, before it connects:
 //

@@ -30,7 +30,7 @@ var untyped = []string{
 	`{"name":"list_false","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":false}}`,
 	`{"name":"list_silent","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":false,"idempotentHint":false}}`,
 	`{"name":"list_ask","inputSchema":{"type":"object"},"annotations":{"requiresConfirmation":true}}`,
-	`{"name":"list_letters","inputSchema":{"type":"object"},"annotations":{"ReadOnlyHint":"no"}}`,
+	`{"name":"list_letters","inputSchema":{"type":"object"},"annotations":{"readOnlyHints":"no"}}`,
 	`{"name":"bad_hint","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"true"}}`,
 }
 
@@ -166,9 +166,9 @@ func TestMalformedToolIsLeftOutAlone(t *testing.T) {
 		}
 		if want := []string{
 			`"bad_header" was left out: the SDK does not take it, as one whose x-mcp-header annotations are not usable`,
+			`"bad_name" was left out: name is 7, want a string`,
 			`"bad_number" was left out: inputSchema is {"type":"object","maximum":1e999}, want a schema without a number that is out of range`,
-			`"bad_twice" was left out: annotations is given twice`,
-			`tool number 1 was left out: name is 7, want a string`,
+			`"bad_twice" was left out: "annotations" is given twice`,
 		}; !slices.Equal(got, want) {
 			t.Errorf("got the findings %q\nwant %q", got, want)
 		}

@@ -3,12 +3,16 @@
 package rawlist
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,6 +26,7 @@ type answer struct {
 	ttl         time.Duration
 	annotations map[string]json.RawMessage
 	tools       []Fault // all of them; Err is nil for one that the SDK can read
+	err         error   // the list can be read in two ways
 }
 
 // A Fault is a tool that the SDK cannot read, or does not take.
@@ -54,6 +59,9 @@ func (p *Page) answer() answer {
 
 // Seen reports whether a transport passed the answer to the page; it does not if the SDK answered from its cache.
 func (p *Page) Seen() bool { return p.taken.Load() != nil }
+
+// Err returns why the list as a whole was not read, such as a second member named tools; nil if it was.
+func (p *Page) Err() error { return p.answer().err }
 
 // TTL returns how long the server wants the list to be taken for fresh.
 func (p *Page) TTL() time.Duration { return p.answer().ttl }
@@ -89,9 +97,15 @@ func (p *Page) Faults(handedOn []*mcp.Tool) []Fault {
 }
 
 // Take keeps an answer and returns what the SDK gets of it: the tools that it can read, and no ttlMs, so that
-// it does not answer the next request from its cache. An answer of another shape is not changed. With a nil
-// page, only ttlMs is changed.
+// it does not answer the next request from its cache. An answer of another shape is not changed. Of one that can be
+// read in two ways the SDK gets no tools, and [Page.Err] reports why. With a nil page, only ttlMs is changed.
 func (p *Page) Take(result json.RawMessage) json.RawMessage {
+	if members, ok := strictjson.Members(result); ok && p != nil {
+		if err := strictjson.Exact(members, ofList...); err != nil { // its tools are read one by one
+			p.taken.Store(&answer{err: err})
+			return json.RawMessage(`{"tools":[]}`)
+		}
+	}
 	var list map[string]json.RawMessage
 	var tools []json.RawMessage
 	if json.Unmarshal(result, &list) != nil || p != nil && json.Unmarshal(list["tools"], &tools) != nil {
@@ -152,34 +166,55 @@ func read(raw json.RawMessage) (name string, annotations json.RawMessage, err er
 	}
 	seen := make(map[string]json.RawMessage, len(tool))
 	for _, m := range tool {
-		k, known := ofTool[m.Name]
-		switch _, twice := seen[m.Name]; {
-		case !known || err != nil:
-			continue
-		case twice:
-			err = fmt.Errorf("%s is given twice", m.Name)
-		default:
+		if k, known := ofTool[m.Name]; known && err == nil {
 			err = k.check(m)
 		}
 		seen[m.Name] = m.Value
 	}
+	hints, ok := strictjson.Members(seen["annotations"]) // not ok: absent or null
+	if err == nil && ok {
+		err = readHints(hints)
+	}
+	err = cmp.Or(err, unambiguous(raw))
 	_ = json.Unmarshal(seen["name"], &name) // "" if absent or invalid
 	if err != nil {
 		return name, nil, err
 	}
-	hints, ok := strictjson.Members(seen["annotations"])
-	if !ok { // absent or null
+	if !ok {
 		return name, nil, nil
-	}
-	for _, m := range hints {
-		if k, known := ofAnnotations[m.Name]; known {
-			if err := k.check(m); err != nil {
-				return name, nil, fmt.Errorf("among its annotations %w", err)
-			}
-		}
 	}
 	return name, seen["annotations"], nil
 }
+
+// readHints reports what keeps the SDK from reading annotations.
+func readHints(hints []strictjson.Member) error {
+	for _, m := range hints {
+		if k, known := ofAnnotations[m.Name]; known {
+			if err := k.check(m); err != nil {
+				return fmt.Errorf("among its annotations %w", err)
+			}
+		}
+	}
+	if err := strictjson.Exact(hints, namesOf(ofAnnotations)...); err != nil {
+		return fmt.Errorf("among its annotations %w", err)
+	}
+	return nil
+}
+
+// unambiguous returns an error for a tool that two readers could take for different ones: by a member that is there
+// twice, at any depth, or in another case, or by a text that is not in UTF-8.
+func unambiguous(tool json.RawMessage) error {
+	if !utf8.Valid(tool) {
+		return errors.New("its text is not valid UTF-8")
+	}
+	return strictjson.Once(tool, namesOf(ofTool)...)
+}
+
+// namesOf returns the names of the members that are known.
+func namesOf(kinds map[string]kind) []string { return slices.Collect(maps.Keys(kinds)) }
+
+// ofList are the members of a list of tools that the protocol names.
+var ofList = []string{"tools", "nextCursor", "_meta", "ttlMs", "cacheScope", "resultType"}
 
 // A kind is a type that the SDK reads a member as.
 type kind struct {
@@ -195,6 +230,7 @@ var (
 		"icons":        {is[[]mcp.Icon], "a list of icons"},
 		"annotations":  {is[map[string]json.RawMessage], "an object"},
 		"_meta":        {is[map[string]any], "an object without a number that is out of range"},
+		"execution":    {is[map[string]json.RawMessage], "an object"},
 		"inputSchema":  {is[any], "a schema without a number that is out of range"},
 		"outputSchema": {is[any], "a schema without a number that is out of range"},
 	}

@@ -44,10 +44,20 @@ func TestToolsThatTheSDKCannotRead(t *testing.T) {
 		{"a number that nothing holds, in the other", `{"name":"a","outputSchema":{"maximum":[-1e999]}}`, "outputSchema is"},
 		{"a number that nothing holds, in meta", `{"name":"a","_meta":{"x":1e999}}`, "_meta is"},
 		{"a name twice, the first no name", `{"name":7,"name":"a"}`, "name is 7, want a string"},
-		{"a name twice", `{"name":"b","name":"a"}`, "name is given twice"},
-		{"annotations twice", `{"name":"a","annotations":{"destructiveHint":true},"annotations":{}}`, "annotations is given twice"},
+		{"a name twice", `{"name":"b","name":"a"}`, `"name" is given twice`},
+		{"annotations twice", `{"name":"a","annotations":{"destructiveHint":true},"annotations":{}}`, `"annotations" is given twice`},
 		{"a hint twice, the first no hint", `{"name":"a","annotations":{"readOnlyHint":"x","readOnlyHint":true}}`, `readOnlyHint is "x", want a boolean`},
 		{"a name that is written otherwise", `{"\u006eame":7,"name":"a"}`, "name is 7, want a string"},
+		{"a description in two cases", `{"name":"a","description":"Deletes it.","Description":"Gets it."}`, `"Description" can be taken for "description"`},
+		{"a description in another case", `{"name":"a","DESCRIPTION":"Gets it."}`, `"DESCRIPTION" can be taken for "description"`},
+		{"a schema in two cases", `{"name":"a","inputSchema":{},"InputSchema":{}}`, `"InputSchema" can be taken for "inputSchema"`},
+		{"annotations by another letter", `{"name":"a","annotation\u017f":{}}`, `can be taken for "annotations"`},
+		{"a hint in another case", `{"name":"a","annotations":{"READONLYHINT":true}}`, `among its annotations "READONLYHINT" can be taken for "readOnlyHint"`},
+		{"a hint in two cases", `{"name":"a","annotations":{"readOnlyHint":false,"ReadOnlyHint":true}}`, `"ReadOnlyHint" can be taken for "readOnlyHint"`},
+		{"an argument twice", `{"name":"a","inputSchema":{"properties":{"path":{"type":"string"},"path":{"type":"number"}}}}`, `"path" is given twice`},
+		{"arguments that differ in case", `{"name":"a","inputSchema":{"properties":{"path":{},"Path":{}}}}`, ""},
+		{"a member of meta twice", `{"name":"a","_meta":{"x":{"y":1,"\u0079":2}}}`, `"y" is given twice`},
+		{"execution that is text", `{"name":"a","execution":"required"}`, `execution is "required", want an object`},
 		{"null", `null`, "it is null"},
 		{"a list", `[1]`, "want an object, got [1]"},
 		{"text", `"x"`, `want an object, got "x"`},
@@ -140,10 +150,24 @@ func TestToolsThatTheSDKDoesNotTake(t *testing.T) {
 
 func TestOtherResultsPass(t *testing.T) {
 	t.Parallel()
-	for _, result := range []string{``, `null`, `7`, `[]`, `{}`, `{"tools":null}`, `{"tools":{}}`, `{"tools":[`, `{"Tools":[null]}`} {
+	for _, result := range []string{``, `null`, `7`, `[]`, `{}`, `{"tools":null}`, `{"tools":{}}`, `{"tools":[`, `{"others":[null]}`} {
 		_, page := rawlist.Watch(t.Context())
 		if got := page.Take(json.RawMessage(result)); string(got) != result {
 			t.Errorf("%s became %s", result, got)
+		}
+	}
+}
+
+// A list that two readers take for different ones is not read.
+func TestListThatIsAmbiguous(t *testing.T) {
+	t.Parallel()
+	for _, result := range []string{
+		`{"tools":[{"name":"a"}],"tools":[{"name":"b"}]}`, `{"tools":[{"name":"a"}],"Tools":[{"name":"b"}]}`, `{"TOOLS":[{"name":"a"}]}`,
+		`{"tools":[{"name":"a"}],"tool\u017f":[{"name":"b"}]}`, `{"tools":[{"name":"a"}],"nextCursor":"x","NextCursor":""}`, `{"tools":[{"name":"a"}],"ttlMs":1,"ttlMs":2}`,
+	} {
+		_, page := rawlist.Watch(t.Context())
+		if got := page.Take(json.RawMessage(result)); string(got) != `{"tools":[]}` || page.Err() == nil || len(page.Faults(nil)) > 0 {
+			t.Errorf("%s became %s, %v", result, got, page.Err())
 		}
 	}
 }

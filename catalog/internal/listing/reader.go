@@ -81,6 +81,9 @@ func (r *Reader) read(ctx context.Context) (*Listing, error) {
 		if page == nil {
 			return nil, r.fault("answered its list of tools with nothing at all")
 		}
+		if err := raw.Err(); err != nil {
+			return nil, r.fault("lists its tools in a way that can be read as two lists: %w", err)
+		}
 		if l.listed+len(page.Tools) > r.limits.MaxTools {
 			return nil, r.fault("lists more than %d tools; raise catalog.Options.MaxTools if that is right", r.limits.MaxTools)
 		}

@@ -145,6 +145,7 @@ func (t *tools) run(now *set, s *server, l *listing, about string) {
 	t.mu.Lock()
 	if err == nil {
 		now.added[s] = true
+		s.tools.accept()
 	} else if stale {
 		s.tools.stale.Store(true)
 	}

@@ -27,6 +27,7 @@ type message struct {
 	key  string                     // the ID as it was read, see id
 	meta map[string]json.RawMessage // of the params
 	read *written                   // the result, where it was read with the message
+	odd  error                      // why it can be read in two ways; nil if it cannot
 
 	schema json.RawMessage // of the tool that a call of ours names, over HTTP; nil otherwise
 }
@@ -37,6 +38,8 @@ func (m *message) isRequest() bool { return m.Method != "" && m.ID != nil }
 // is. A server may execute a call without an id, or one with its method in another case.
 func (m *message) stray() string {
 	switch {
+	case m.odd != nil:
+		return m.odd.Error()
 	case m.Method == "":
 		return ""
 	case m.ID == nil && !strings.HasPrefix(m.Method, "notifications/"):
@@ -110,9 +113,12 @@ func parseOne(text []byte) (*message, error) {
 	m, scanned := scanMessage(text)
 	if !scanned {
 		m = new(message)
-		if err := json.Unmarshal(text, m); err != nil && json.Unmarshal(mount.LimitDepth(text), m) != nil {
-			return nil, fmt.Errorf("%w: %w", errNoMessage, err)
+		if err := json.Unmarshal(text, m); err != nil {
+			if text = mount.LimitDepth(text); json.Unmarshal(text, m) != nil {
+				return nil, fmt.Errorf("%w: %w", errNoMessage, err)
+			}
 		}
+		m.odd = oddNames(text)
 	}
 	m.ID = bytes.TrimSpace(m.ID)
 	if m.Result != nil && string(m.Error) == "null" { // as some write that there is none
@@ -130,6 +136,74 @@ func parseOne(text []byte) (*message, error) {
 	m.key, m.meta = string(m.ID), metaOf(m.Params)
 	return m, nil
 }
+
+// oddNames returns an error for a message that has a member twice or in another case, whatever is in them.
+func oddNames(text []byte) error {
+	d, names := json.NewDecoder(bytes.NewReader(text)), make(map[string]json.RawMessage)
+	_, _ = d.Token() // it was decoded before
+	for d.More() {
+		name, err := d.Token()
+		text, isText := name.(string)
+		var value json.RawMessage
+		if err != nil || !isText || d.Decode(&value) != nil {
+			return errNoMessage
+		}
+		if _, twice := names[text]; twice {
+			return fmt.Errorf("the message can be read in two ways: %.80q is given twice", text)
+		}
+		names[text] = nil
+	}
+	all, err := json.Marshal(names)
+	if err == nil {
+		err = mount.OneReading(all, "jsonrpc", "id", "method", "params", "result", "error")
+	}
+	if err != nil {
+		return fmt.Errorf("the message can be read in two ways: %w", err)
+	}
+	return nil
+}
+
+// odds returns an error for a message of a server's that a client could read in another way than it is read here. The
+// method is that of the request that it answers, "" for a message that answers none.
+func (m *message) odds(method string) error {
+	if m.odd != nil {
+		return m.odd
+	}
+	for _, part := range [...]struct {
+		text  json.RawMessage
+		known []string
+	}{{m.Params, knownParams}, {m.Result, knownResults[method]}, {m.Error, knownErrors}} {
+		if err := mount.OneReading(part.text, part.known...); err != nil {
+			return fmt.Errorf("the message can be read in two ways: %w", err)
+		}
+	}
+	return nil
+}
+
+// The names in messages of servers that the protocol has. A list of tools and the result of a call are read elsewhere.
+var (
+	knownErrors  = []string{"code", "message", "data"}
+	knownParams  = []string{"_meta", "progressToken", "progress", "requestId", "taskId", "status", "uri", "level", "data", "message", "requestedSchema"}
+	knownResults = map[string][]string{
+		"initialize":               {"protocolVersion", "capabilities", "serverInfo", "instructions", "_meta"},
+		methodDiscover:             {"supportedVersions", "capabilities", "serverInfo", "instructions", "resultType", "_meta"},
+		"prompts/list":             {"prompts", "nextCursor", "_meta"},
+		"prompts/get":              {"messages", "description", "_meta"},
+		"resources/list":           {"resources", "nextCursor", "_meta"},
+		"resources/templates/list": {"resourceTemplates", "nextCursor", "_meta"},
+		"resources/read":           {"contents", "_meta"},
+		"tasks/get":                {"taskId", "status", "statusMessage", "result", "error", "resultType", "_meta"},
+	}
+)
+
+// An ambiguousError is about an answer that can be read in two ways. It is not passed on.
+type ambiguousError struct {
+	error
+
+	raw json.RawMessage // for information flow
+}
+
+func (e *ambiguousError) Unwrap() error { return e.error }
 
 // scanMessage reads a message in one pass, with its result if it has one. It reports false for a message that has to be
 // decoded; m is then of no use.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -138,8 +139,8 @@ func (s *server) exchange(ctx context.Context, l link, method string, params jso
 	m := &message{ID: newID(), Method: method, Params: params}
 	if method == methodCallTool {
 		s.describe(trace.SpanFromContext(ctx), l, m)
-		if s.URL != "" {
-			m.schema = s.tools.schema(textOf(params, "name"))
+		if may, ok := ctx.Value(permitKey{}).(*permit); ok && s.URL != "" {
+			m.schema = member(s.tools.text(may.tool.Digest), "inputSchema")
 		}
 	}
 	return s.requests.await(ctx, &request{message: m, server: s, about: about}, func() error { return l.send(ctx, m) }, func() { s.cancel(ctx, l, m) })
@@ -213,6 +214,10 @@ func (s *server) unanswered(r *request, err error) {
 // receive takes a message of the server.
 func (s *server) receive(m *message, about string) {
 	if m.Method != "" {
+		if err := m.odds(""); err != nil {
+			s.refuse(m, err)
+			return
+		}
 		s.session.fromServer(s, m, about)
 		return
 	}
@@ -229,13 +234,35 @@ func (s *server) receive(m *message, about string) {
 	}
 	switch {
 	case r != nil:
-		r.end(m, nil)
+		s.answered(r, m)
 	case strings.HasPrefix(m.id(), `"`+idPrefix): // of one that was cancelled
 		s.log.Debug("proxy: an answer that nobody waits for was left out")
 	default:
 		s.log.Warn("proxy: the server has answered a request that it was not sent; the answer was left out",
 			slog.String("id", safetext.Line(safetext.Cut(m.id(), 100))))
 	}
+}
+
+// answered ends a request with its answer, if that can be read in one way only.
+func (s *server) answered(r *request, m *message) {
+	if r.Method == methodListTools { // the list is read a tool at a time
+		r.end(m, m.odd)
+		return
+	}
+	if err := m.odds(r.Method); err != nil {
+		r.end(nil, &ambiguousError{fmt.Errorf("proxy: the answer of the server %q was not passed on: %w", s.Name, err), slices.Concat(m.Result, m.Error)})
+		return
+	}
+	r.end(m, nil)
+}
+
+// refuse does not pass on a server's request or notification, and answers a request.
+func (s *server) refuse(m *message, why error) {
+	s.log.Warn("proxy: a message of the server's was not passed on", slog.String("method", safetext.Line(safetext.Cut(m.Method, 100))), slog.Any("err", why))
+	if m.ID == nil {
+		return
+	}
+	s.relay(s.session.ctx, m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "proxy: it was not passed on: " + why.Error()}))
 }
 
 // failed ends a request that gets no answer.

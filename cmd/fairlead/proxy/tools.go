@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 	"weak"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/mount"
 	"github.com/fairlead-go/fairlead/chain"
@@ -50,13 +52,21 @@ type viewer interface {
 	Find(name string) (*middleware.Tool, error)
 }
 
-// toolsOf is what one server last listed, as it wrote it.
+// toolsOf is what one server lists, as it wrote it. A client gets the text of a tool only if the definition that was
+// read from it is the one that the catalog accepted: a list may end in an error after its first page.
 type toolsOf struct {
 	stale atomic.Bool // it has said that its list has changed
 
-	mu      sync.Mutex
-	written map[string]json.RawMessage
-	order   []string
+	mu       sync.Mutex
+	written  map[middleware.Digest]json.RawMessage // by the digest of what was read
+	accepted pages
+	latest   pages // which may not be accepted yet
+}
+
+// pages are what is left of a list without the texts of its tools.
+type pages struct {
+	order   []string // names
+	digests []middleware.Digest
 	rest    map[string]json.RawMessage // the other members of the list
 }
 
@@ -114,16 +124,22 @@ func (s *session) listed(now *set) map[string]any {
 	result := make(map[string]any)
 	all := []any{}
 	for _, one := range s.servers {
-		one.tools.mu.Lock()
-		for key, value := range one.tools.rest {
+		order, rest := one.tools.listed()
+		for key, value := range rest {
 			result[key] = value
 		}
-		for _, name := range one.tools.order {
-			if tool, ok := now.Lookup(one.Name, name); ok && now.hide(context.Background(), policy, tool) == nil {
-				all = append(all, s.definition(now, tool, one.tools.written[name]))
+		seen := make(map[string]bool, len(order))
+		for _, t := range now.catalog.List() { // those that another list has added come last
+			if t.Server == one.Name {
+				order = append(order, t.Name())
 			}
 		}
-		one.tools.mu.Unlock()
+		for _, name := range order {
+			if tool, ok := now.Lookup(one.Name, name); ok && !seen[name] && now.hide(context.Background(), policy, tool) == nil {
+				all = append(all, s.definition(now, tool, one.tools.text(tool.Digest)))
+			}
+			seen[name] = true
+		}
 	}
 	result["tools"] = all
 	if (now.plan.scoped() || s.caller.Limited) && result["cacheScope"] != nil {
@@ -152,11 +168,11 @@ func (s *server) ListTools(ctx context.Context, p *mcp.ListToolsParams) (*mcp.Li
 	if err != nil {
 		return nil, err
 	}
-	s.tools.keep(answer.Result, p == nil || p.Cursor == "")
-	res := new(mcp.ListToolsResult)
-	if err := json.Unmarshal(mount.RawList(ctx, answer.Result), res); err != nil {
+	list, res := mount.RawList(ctx, answer.Result), new(mcp.ListToolsResult)
+	if err := json.Unmarshal(list, res); err != nil {
 		return nil, fmt.Errorf("proxy: the list of tools of %q cannot be read: %w", s.Name, err)
 	}
+	s.tools.keep(s.Name, answer.Result, list, res, p == nil || p.Cursor == "")
 	return res, nil
 }
 
@@ -168,33 +184,62 @@ func (s *session) withMeta(p any) json.RawMessage {
 	return encoded(p)
 }
 
-// keep remembers how a server writes its tools.
-func (t *toolsOf) keep(list json.RawMessage, first bool) {
-	all := members(list)
-	var tools []json.RawMessage
-	_ = json.Unmarshal(all["tools"], &tools) // what cannot be read is not in the catalog either
+// keep takes a page of a server's list: as it was written, what can be read of it, and what was read.
+func (t *toolsOf) keep(server string, page, readable json.RawMessage, res *mcp.ListToolsResult, first bool) {
+	var texts []json.RawMessage
+	if json.Unmarshal(member(readable, "tools"), &texts) != nil || len(texts) != len(res.Tools) {
+		texts = nil
+	}
+	rest := members(page)
+	delete(rest, "tools")
+	delete(rest, "nextCursor")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if first {
-		t.written, t.order = make(map[string]json.RawMessage), nil
+		t.latest = pages{}
 	}
-	delete(all, "tools")
-	delete(all, "nextCursor")
-	t.rest = all
-	for _, tool := range tools {
-		name := textOf(tool, "name")
-		if _, twice := t.written[name]; !twice {
-			t.order = append(t.order, name)
+	t.latest.rest = rest
+	for i, text := range texts {
+		if res.Tools[i] == nil {
+			continue
 		}
-		t.written[name] = tool
+		read, err := middleware.NewTool(server, res.Tools[i], annotation.Annotations{})
+		if err != nil { // the catalog refuses it as well
+			continue
+		}
+		if t.written == nil {
+			t.written = make(map[middleware.Digest]json.RawMessage)
+		}
+		t.written[read.Digest] = text
+		t.latest.order, t.latest.digests = append(t.latest.order, read.Name()), append(t.latest.digests, read.Digest)
 	}
 }
 
-// schema returns the input schema of a tool as the server wrote it.
-func (t *toolsOf) schema(tool string) json.RawMessage {
+// accept makes the latest list the one that clients get. The texts of the one before are kept, for calls under way.
+func (t *toolsOf) accept() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return member(t.written[tool], "inputSchema")
+	kept := make(map[middleware.Digest]json.RawMessage)
+	for _, d := range slices.Concat(t.accepted.digests, t.latest.digests) {
+		if text := t.written[d]; text != nil {
+			kept[d] = text
+		}
+	}
+	t.written, t.accepted = kept, t.latest
+}
+
+// listed returns the names of the accepted list in its order, and the list's other members.
+func (t *toolsOf) listed() (order []string, rest map[string]json.RawMessage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.accepted.order), t.accepted.rest
+}
+
+// text returns how the server wrote a definition, nil if it is not known.
+func (t *toolsOf) text(d middleware.Digest) json.RawMessage {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.written[d]
 }
 
 // announced has the next call read a server's list again, and approved calls of its tools wait for it.
