@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -111,6 +112,9 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 		tool = said.Tool
 	}
 	outcome := outcomeOf(p, res, err, &said)
+	if err != nil && fault.IsUnread(err) { // the record shows that the answer was not understood
+		p.level = full
+	}
 	p.trail.count(tool.Safety(), outcome)
 	if p.level = max(p.level, asked(call.Tool), levelOf(tool), decided(&said)); p.level == counted {
 		return

@@ -26,7 +26,7 @@ func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, said *ca
 		return ToolError
 	case err == nil:
 		return OK
-	case has[*middleware.OutcomeUnknownError](err):
+	case has[*middleware.OutcomeUnknownError](err), fault.IsUnread(err):
 		return Unknown
 	case has[*middleware.PanicError](err), errors.Is(err, errPanicked):
 		return Panicked

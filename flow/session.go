@@ -1,13 +1,19 @@
 package flow
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"math/bits"
+	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/flow/internal/folded"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -96,39 +102,126 @@ func (s *session) held() int {
 	return n + s.bytes
 }
 
-// read returns the text of a result, and notes what the result claims of itself.
+// read returns the text of a result, and notes what the result claims of itself. All of it is a source: also what is for
+// machines, and an answer that was not understood.
 func (r *result) read(res *mcp.CallToolResult, err error) string {
 	var parts []string
 	if err != nil {
 		parts = append(parts, err.Error())
+		if reply, ok := errors.AsType[*jsonrpc.Error](err); ok {
+			parts = append(parts, texts(reply.Data))
+		}
+		if answer, ok := errors.AsType[interface {
+			error
+			Unread() []byte
+		}](err); ok {
+			parts = append(parts, texts(answer.Unread()))
+		}
 	}
 	if res == nil {
 		return strings.Join(parts, "\n")
 	}
 	r.claim(res.Meta)
 	for _, c := range res.Content {
+		var meta mcp.Meta
 		switch c := c.(type) {
 		case *mcp.TextContent:
-			r.claim(c.Meta)
-			parts = append(parts, c.Text)
+			meta = c.Meta
+			parts = append(parts, c.Text, annotated(c.Annotations))
 		case *mcp.EmbeddedResource:
-			r.claim(c.Meta)
+			meta = c.Meta
 			if c.Resource != nil {
-				parts = append(parts, c.Resource.URI, c.Resource.Text)
+				parts = append(parts, c.Resource.URI, c.Resource.Text, c.Resource.MIMEType, string(c.Resource.Blob), other(c.Resource.Meta))
 			}
+			parts = append(parts, annotated(c.Annotations))
 		case *mcp.ResourceLink:
-			r.claim(c.Meta)
-			parts = append(parts, c.URI, c.Name, c.Title, c.Description)
+			meta = c.Meta
+			parts = append(parts, c.URI, c.Name, c.Title, c.Description, c.MIMEType, annotated(c.Annotations))
+			for _, icon := range c.Icons {
+				parts = append(parts, icon.Source)
+			}
 		case *mcp.ImageContent:
-			r.claim(c.Meta)
+			meta = c.Meta
+			parts = append(parts, c.MIMEType, annotated(c.Annotations), readable(c.Data))
 		case *mcp.AudioContent:
-			r.claim(c.Meta)
+			meta = c.Meta
+			parts = append(parts, c.MIMEType, annotated(c.Annotations), readable(c.Data))
 		}
+		r.claim(meta)
+		parts = append(parts, other(meta))
 	}
 	if res.StructuredContent != nil {
 		if raw, err := json.Marshal(res.StructuredContent); err == nil {
-			parts = append(parts, string(raw))
+			parts = append(parts, string(raw), escaped(raw))
 		}
 	}
-	return strings.Join(parts, "\n")
+	parts = append(parts, other(res.Meta), res.RequestState)
+	if len(res.InputRequests) > 0 {
+		if raw, err := json.Marshal(res.InputRequests); err == nil {
+			parts = append(parts, texts(raw))
+		}
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "\n")
+}
+
+// other returns the texts of a _meta.
+func other(meta mcp.Meta) string {
+	if len(meta) == 0 || len(meta) == 1 && meta[ClaimKey] != nil {
+		return ""
+	}
+	raw, err := json.Marshal(meta)
+	if err != nil {
+		return ""
+	}
+	return texts(raw)
+}
+
+// annotated returns the texts of annotations.
+func annotated(a *mcp.Annotations) string {
+	if a == nil {
+		return ""
+	}
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return ""
+	}
+	return texts(raw)
+}
+
+// readable returns data that are a text.
+func readable(data []byte) string {
+	if !utf8.Valid(data) {
+		return ""
+	}
+	return string(data)
+}
+
+// escaped returns the texts of JSON that has escapes, whose characters nobody would find in it as it is written.
+func escaped(raw []byte) string {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return ""
+	}
+	return texts(raw)
+}
+
+// texts returns all strings, names and numbers of JSON, a line each, and what is not JSON as it is.
+func texts(raw []byte) string {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var all []string
+	for {
+		switch token, err := d.Token(); token := token.(type) {
+		case string:
+			all = append(all, token)
+		case json.Number:
+			all = append(all, token.String())
+		default:
+			switch {
+			case errors.Is(err, io.EOF):
+				return strings.Join(all, "\n")
+			case err != nil:
+				return string(raw)
+			}
+		}
+	}
 }

@@ -8,10 +8,13 @@ import (
 
 	"github.com/fairlead-go/fairlead/internal/answers"
 	"github.com/fairlead-go/fairlead/internal/canonical"
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/rawlist"
+	"github.com/fairlead-go/fairlead/internal/rawresult"
 	"github.com/fairlead-go/fairlead/internal/resolution"
 	"github.com/fairlead-go/fairlead/internal/sdkerr"
 	"github.com/fairlead-go/fairlead/internal/strictjson"
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -40,8 +43,14 @@ func Transport(t mcp.Transport) mcp.Transport {
 
 const methodListTools = "tools/list"
 
-// looking returns what to do with an answer: keep what the SDK drops, and pass a list to its catalog.
+// looking returns what to do with an answer: keep what the SDK drops, pass a list to its catalog, and a result to its call.
 func looking(ctx context.Context, method string) answers.Look {
+	if answer := rawresult.From(ctx); method == methodCallTool && answer != nil {
+		return func(result json.RawMessage) json.RawMessage {
+			answer.Take(result)
+			return result
+		}
+	}
 	if !resolution.Marked(method) {
 		return nil
 	}
@@ -72,6 +81,18 @@ func LimitDepth(message []byte) []byte { return answers.Shallow(message) }
 func Unambiguous(object json.RawMessage) error {
 	return canonical.Check(object)
 }
+
+// OneResult is [OneReading] for the result of a call, with the blocks in it.
+func OneResult(result []byte) error { return rawresult.Check(result) }
+
+// Unread returns the error of a call whose answer was not understood, for an executor without a [Transport]. The outcome
+// of the call is unknown unless it is safe, and package flow takes the answer for a source all the same.
+func Unread(call middleware.Call, answer []byte, why error) error {
+	return fault.Unread(call, answer, why)
+}
+
+// TopReading returns the error of [OneReading] for the members of an object alone, whatever is in them.
+func TopReading(text []byte, known ...string) error { return strictjson.Top(text, known...) }
 
 // OneReading returns an error for JSON that two readers could take for different values: if an object in it, at any
 // depth, has two members of one name, or if the text is an object with a member whose name differs only in case from a

@@ -146,7 +146,7 @@ func (b *body) event() ([]byte, error) {
 
 // message shows a message if it is a result, and returns it as the SDK is to see it.
 func (b *body) message(raw []byte) []byte {
-	raw = Shallow(raw)
+	raw = oneReading(Shallow(raw))
 	var m map[string]json.RawMessage
 	if json.Unmarshal(raw, &m) != nil || m["result"] == nil {
 		return raw

@@ -1,6 +1,27 @@
 package answers
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/fairlead-go/fairlead/internal/strictjson"
+)
+
+// oneReading returns a message in which no member is there twice or in another case. Another response becomes one whose
+// result is all of it, which those that look at results do not accept.
+func oneReading(message []byte) []byte {
+	if strictjson.Top(message, "jsonrpc", "id", "method", "params", "result", "error") == nil {
+		return message
+	}
+	var m struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(message, &m) != nil || m.ID == nil {
+		return message
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"result":%s,"Result":null}}`+"\n", m.ID, bytes.TrimSpace(message))
+}
 
 // maxDepth is how deep a list of tools is read. The SDK refuses a message of more than 1,000 levels.
 const maxDepth = 900

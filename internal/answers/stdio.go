@@ -34,7 +34,7 @@ func lines(r io.Reader, c io.Closer) io.ReadCloser {
 		if errors.Is(err, bufio.ErrBufferFull) { // the SDK refuses it
 			return line, nil
 		}
-		return Shallow(line), err
+		return oneReading(Shallow(line)), err
 	}
 	return b
 }

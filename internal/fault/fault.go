@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/cause"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -90,6 +91,42 @@ type toldError struct {
 func (e *toldError) Unwrap() error    { return e.error }
 func (e *toldError) Permanent() bool  { return e.permanent }
 func (e *toldError) ForModel() string { return e.text }
+
+// Unread returns the error of a call whose answer was not understood. What the call did is unknown, unless it is safe. The
+// answer is still a source of later arguments: package flow reads it by the method Unread.
+func Unread(call middleware.Call, answer []byte, why error) error {
+	err := &unreadError{fmt.Errorf("fairlead: the answer of %s was not understood: %w", call.Tool, why), answer}
+	if call.Tool.Safety() == annotation.Safe {
+		return err
+	}
+	return &middleware.OutcomeUnknownError{
+		Tool: call.Tool, Err: err,
+		Check: fmt.Sprintf("%s may have happened: its server answered, and the answer cannot be read. Do not call it again now. Look first, "+
+			"with a tool that only reads, whether what it was to change has changed, and tell the user if you cannot see it.", call.Tool.ModelName()),
+	}
+}
+
+type unreadError struct {
+	error
+
+	answer []byte
+}
+
+func (e *unreadError) Unwrap() error   { return e.error }
+func (e *unreadError) Permanent() bool { return true }
+func (e *unreadError) Unread() []byte  { return e.answer }
+func (e *unreadError) ForModel() string {
+	return "The server answered, and its answer cannot be read. Do not repeat the call; tell the user."
+}
+
+// IsUnread reports whether an answer was not understood.
+func IsUnread(err error) bool {
+	_, ok := errors.AsType[interface {
+		error
+		Unread() []byte
+	}](err)
+	return ok
+}
 
 // InputRequired returns what the error asks of the maker of the call, and whether it has such a method.
 func InputRequired(err error) (requests mcp.InputRequestMap, state string, ok bool) {

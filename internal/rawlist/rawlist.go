@@ -100,11 +100,9 @@ func (p *Page) Faults(handedOn []*mcp.Tool) []Fault {
 // it does not answer the next request from its cache. An answer of another shape is not changed. Of one that can be
 // read in two ways the SDK gets no tools, and [Page.Err] reports why. With a nil page, only ttlMs is changed.
 func (p *Page) Take(result json.RawMessage) json.RawMessage {
-	if members, ok := strictjson.Members(result); ok && p != nil {
-		if err := strictjson.Exact(members, ofList...); err != nil { // its tools are read one by one
-			p.taken.Store(&answer{err: err})
-			return json.RawMessage(`{"tools":[]}`)
-		}
+	if err := strictjson.Top(result, ofList...); p != nil && err != nil && json.Valid(result) { // its tools are read one by one
+		p.taken.Store(&answer{err: err})
+		return json.RawMessage(`{"tools":[]}`)
 	}
 	var list map[string]json.RawMessage
 	var tools []json.RawMessage
@@ -173,7 +171,7 @@ func read(raw json.RawMessage) (name string, annotations json.RawMessage, err er
 	}
 	hints, ok := strictjson.Members(seen["annotations"]) // not ok: absent or null
 	if err == nil && ok {
-		err = readHints(hints)
+		err = readHints(seen["annotations"], hints)
 	}
 	err = cmp.Or(err, unambiguous(raw))
 	_ = json.Unmarshal(seen["name"], &name) // "" if absent or invalid
@@ -187,7 +185,7 @@ func read(raw json.RawMessage) (name string, annotations json.RawMessage, err er
 }
 
 // readHints reports what keeps the SDK from reading annotations.
-func readHints(hints []strictjson.Member) error {
+func readHints(raw json.RawMessage, hints []strictjson.Member) error {
 	for _, m := range hints {
 		if k, known := ofAnnotations[m.Name]; known {
 			if err := k.check(m); err != nil {
@@ -195,7 +193,7 @@ func readHints(hints []strictjson.Member) error {
 			}
 		}
 	}
-	if err := strictjson.Exact(hints, namesOf(ofAnnotations)...); err != nil {
+	if err := strictjson.Top(raw, namesOf(ofAnnotations)...); err != nil {
 		return fmt.Errorf("among its annotations %w", err)
 	}
 	return nil
@@ -213,8 +211,8 @@ func unambiguous(tool json.RawMessage) error {
 // namesOf returns the names of the members that are known.
 func namesOf(kinds map[string]kind) []string { return slices.Collect(maps.Keys(kinds)) }
 
-// ofList are the members of a list of tools that the protocol names.
-var ofList = []string{"tools", "nextCursor", "_meta", "ttlMs", "cacheScope", "resultType"}
+// ofList are the members of a list of tools that the protocol names, and what a message has its list in, see package answers.
+var ofList = []string{"result", "tools", "nextCursor", "_meta", "ttlMs", "cacheScope", "resultType"}
 
 // A kind is a type that the SDK reads a member as.
 type kind struct {

@@ -5,14 +5,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/rawresult"
 	"github.com/fairlead-go/fairlead/internal/sdkerr"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -37,7 +40,11 @@ func Executor(session Caller) middleware.ToolCaller {
 		if http {
 			sent, wire = sdkerr.Watch(sent)
 		}
+		sent, answer := rawresult.Watch(sent)
 		res, err := session.CallTool(sent, params(call))
+		if unread := unread(answer.Raw(), err); unread != nil && ctx.Err() == nil {
+			return nil, fault.Unread(call, answer.Raw(), unread)
+		}
 		if err != nil {
 			return nil, sdkerr.Sort(ctx, wire, call.Tool.Server, call.Tool.Name(), err)
 		}
@@ -47,8 +54,25 @@ func Executor(session Caller) middleware.ToolCaller {
 		if err := ended(call, res); err != nil {
 			return nil, err
 		}
+		if answer.Raw() != nil {
+			rawresult.Restore(res, answer.Raw())
+		}
 		return res, nil
 	})
+}
+
+// unread returns why an answer that arrived was not read, nil if it was or if none arrived. err is the session's.
+func unread(answer json.RawMessage, err error) error {
+	if answer == nil {
+		return nil
+	}
+	if ambiguous := rawresult.Check(answer); ambiguous != nil {
+		return ambiguous
+	}
+	if _, failed := errors.AsType[*jsonrpc.Error](err); failed { // to a later request of the same call
+		return nil
+	}
+	return err
 }
 
 // params are made anew for each attempt, since the SDK writes into them.

@@ -4,28 +4,20 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 )
 
-// Exact returns the error of [Once] for the members of an object alone, whatever is in them.
-func Exact(members []Member, known ...string) error {
-	var f frame
-	for _, m := range members {
-		name := []byte(m.Name)
-		if f.add(name) {
-			return fmt.Errorf("%.80q is given twice", name)
-		}
-		if like := alike(name, known); like != "" {
-			return fmt.Errorf("%.80q can be taken for %q", name, like)
-		}
-	}
-	return nil
-}
+// Top returns the error of [Once] for the members of an object alone, whatever is in them.
+func Top(text []byte, known ...string) error { return once(text, 1, known) }
 
 // Once returns an error for a text of valid JSON that two readers could take for different values: if an object in it, at
 // any depth, has two members of one name, or if the text is an object with a member whose name differs only in case from
 // a known one. Some readers take the first of two, some the last, and some ignore case, as package json does, for which
 // "tool\u017f" is "tools".
-func Once(text []byte, known ...string) error {
+func Once(text []byte, known ...string) error { return once(text, math.MaxInt, known) }
+
+// once looks at objects down to a depth.
+func once(text []byte, deepest int, known []string) error {
 	var open []frame
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
@@ -44,7 +36,7 @@ func Once(text []byte, known ...string) error {
 			if end == len(text) {
 				return nil // it is not valid
 			}
-			if len(open) > 0 && open[len(open)-1].name {
+			if 0 < len(open) && len(open) <= deepest && open[len(open)-1].name {
 				in, name := &open[len(open)-1], unescaped(text[i+1:end])
 				in.name = false
 				if in.add(name) {

@@ -12,13 +12,12 @@ import (
 	"github.com/fairlead-go/fairlead/internal/strictjson"
 )
 
-func TestExactLooksAtTheTop(t *testing.T) {
+func TestTop(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		`{"tools":[{"a":1,"a":2}],"x":{"Tools":1}}`: true, `{"tools":[],"tools":[]}`: false, `{"Tools":[]}`: false,
 	} {
-		members, ok := strictjson.Members([]byte(text))
-		if err := strictjson.Exact(members, "tools"); !ok || (err == nil) != want {
+		if err := strictjson.Top([]byte(text), "tools"); (err == nil) != want {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/catalog/mount"
 	"github.com/fairlead-go/fairlead/hitl/elicit"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -58,6 +59,9 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 		})
 	}
 	res, err := set.caller.CallTool(ctx, call)
+	if w := last.Load(); w != nil && (w.goesOn() || w.more && w.res == res) { // the client reads all of it
+		s.proxy.tracker.Result(s.scope, call, nil, sourceError(w.raw), set.plan.policy.TrustsResults(tool))
+	}
 	switch {
 	case err != nil && last.Load().goesOn() && ctx.Err() == nil:
 		return m.replyTo(s.goesOn(call, m, last.Load().raw)), true
@@ -68,6 +72,12 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	}
 	return m.resultTo(res), true
 }
+
+// A sourceError has a result of which only a part was read, for information flow.
+type sourceError json.RawMessage
+
+func (sourceError) Error() string    { return "" }
+func (e sourceError) Unread() []byte { return e }
 
 // A waiter is what a client gets while its call waits for a person.
 type waiter struct {
@@ -83,8 +93,10 @@ func (s *session) refused(ctx context.Context, m *message, call middleware.Call,
 		return nil, false
 	}
 	ctx = context.WithoutCancel(ctx)
-	if unread, ok := errors.AsType[*unreadableError](err); ok {
-		return m.replyTo(unread.raw), true
+	if answer, ok := errors.AsType[unread](err); ok {
+		if _, two := errors.AsType[*ambiguousError](err); !two {
+			return m.replyTo(answer.Unread()), true
+		}
 	}
 	if reply, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return m.failTo(reply), true
@@ -181,6 +193,7 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 		return nil, notSent(err)
 	}
 	u := underWayIn(ctx)
+	may, _ := ctx.Value(permitKey{}).(*permit)
 	if err := permitted(ctx); err != nil {
 		return nil, err
 	}
@@ -188,13 +201,19 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 		return nil, err
 	}
 	m, err := s.exchange(ctx, nil, methodCallTool, params, u.about)
+	if two, ok := errors.AsType[*ambiguousError](err); ok {
+		return nil, mount.Unread(middleware.Call{Tool: may.tool}, two.raw, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	w := m.read
 	if w == nil {
+		if err := mount.OneResult(m.Result); err != nil {
+			return nil, mount.Unread(middleware.Call{Tool: may.tool}, m.Result, &ambiguousError{fmt.Errorf("proxy: the answer can be read in two ways: %w", err), m.Result})
+		}
 		if w, err = readResult(m.Result); err != nil {
-			return nil, &unreadableError{fmt.Errorf("proxy: the answer of %s/%s could not be read (%w) and was handed on as it is", s.Name, p.Name, err), m.Result}
+			return nil, mount.Unread(middleware.Call{Tool: may.tool}, m.Result, fmt.Errorf("proxy: it was handed on as it is: %w", err))
 		}
 	}
 	u.last.Store(w)

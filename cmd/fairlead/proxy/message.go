@@ -118,7 +118,9 @@ func parseOne(text []byte) (*message, error) {
 				return nil, fmt.Errorf("%w: %w", errNoMessage, err)
 			}
 		}
-		m.odd = oddNames(text)
+		if err := mount.TopReading(text, "jsonrpc", "id", "method", "params", "result", "error"); err != nil {
+			m.odd = fmt.Errorf("the message can be read in two ways: %w", err)
+		}
 	}
 	m.ID = bytes.TrimSpace(m.ID)
 	if m.Result != nil && string(m.Error) == "null" { // as some write that there is none
@@ -135,32 +137,6 @@ func parseOne(text []byte) (*message, error) {
 	}
 	m.key, m.meta = string(m.ID), metaOf(m.Params)
 	return m, nil
-}
-
-// oddNames returns an error for a message that has a member twice or in another case, whatever is in them.
-func oddNames(text []byte) error {
-	d, names := json.NewDecoder(bytes.NewReader(text)), make(map[string]json.RawMessage)
-	_, _ = d.Token() // it was decoded before
-	for d.More() {
-		name, err := d.Token()
-		text, isText := name.(string)
-		var value json.RawMessage
-		if err != nil || !isText || d.Decode(&value) != nil {
-			return errNoMessage
-		}
-		if _, twice := names[text]; twice {
-			return fmt.Errorf("the message can be read in two ways: %.80q is given twice", text)
-		}
-		names[text] = nil
-	}
-	all, err := json.Marshal(names)
-	if err == nil {
-		err = mount.OneReading(all, "jsonrpc", "id", "method", "params", "result", "error")
-	}
-	if err != nil {
-		return fmt.Errorf("the message can be read in two ways: %w", err)
-	}
-	return nil
 }
 
 // odds returns an error for a message of a server's that a client could read in another way than it is read here. The

@@ -16,6 +16,7 @@ type written struct {
 	res  *mcp.CallToolResult
 	raw  json.RawMessage
 	kind string
+	more bool // it may have more than res
 }
 
 // goesOn reports whether the server answered with a task, or with something else that only
@@ -74,9 +75,9 @@ func (s *scan) result() *written {
 		case "resultType":
 			kind = s.str()
 		case "structuredContent":
-			fine = json.Unmarshal(s.value(), &structured) == nil
+			fine = decode(s.value(), &structured) == nil && inRange(structured)
 		case "_meta":
-			fine = value == '{' && json.Unmarshal(s.value(), &meta) == nil
+			fine = value == '{' && decode(s.value(), &meta) == nil && inRange(map[string]any(meta))
 		}
 		if !fine {
 			s.at = -1
@@ -87,7 +88,25 @@ func (s *scan) result() *written {
 		return nil
 	}
 	res.Content, res.Meta, res.StructuredContent, res.IsError = content, meta, structured, isError
-	return &written{&res, s.text[from:s.at:s.at], kind}
+	return &written{res: &res, raw: s.text[from:s.at:s.at], kind: kind}
+}
+
+// inRange reports whether a float64 can hold every number in v, as the SDK wants it.
+func inRange(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return !slices.ContainsFunc(v, func(e any) bool { return !inRange(e) })
+	case map[string]any:
+		for _, e := range v {
+			if !inRange(e) {
+				return false
+			}
+		}
+	case json.Number:
+		_, err := v.Float64()
+		return err == nil
+	}
+	return true
 }
 
 // content takes a content of type text, and fails at any other.
@@ -113,32 +132,29 @@ func (s *scan) content() *mcp.TextContent {
 	return text
 }
 
-// readResult reads a result, and its type as the server names it.
+// readResult reads a result, and its type as the server names it. Numbers keep their digits.
 func readResult(raw json.RawMessage) (*written, error) {
 	if w := scanResult(raw); w != nil {
 		return w, nil
 	}
-	w := &written{new(mcp.CallToolResult), raw, ""}
-	var typed struct {
-		ResultType string `json:"resultType"`
+	w := &written{res: new(mcp.CallToolResult), raw: raw, more: true}
+	var digits struct {
+		ResultType string   `json:"resultType"`
+		Structured any      `json:"structuredContent"`
+		Meta       mcp.Meta `json:"_meta"`
 	}
-	err := json.Unmarshal(raw, &typed)
+	err := decode(raw, &digits)
 	if err == nil {
 		err = json.Unmarshal(raw, w.res)
 	}
-	w.kind = typed.ResultType
+	w.res.StructuredContent, w.res.Meta = digits.Structured, digits.Meta
+	w.kind = digits.ResultType
 	return w, err
 }
 
-// An unreadableError is an answer of a server's that only its client may know how to
-// read. It is handed on as it is, and nothing is made of it.
-type unreadableError struct {
+// unread is an answer of a server's that was not understood. Only its client may know how to read it: it is handed on as
+// it is, if it can be read in one way only, and nothing is made of it.
+type unread interface {
 	error
-
-	raw json.RawMessage
+	Unread() []byte
 }
-
-func (e *unreadableError) Unwrap() error { return e.error }
-
-// Permanent reports that the same call would only be answered like that again.
-func (e *unreadableError) Permanent() bool { return true }

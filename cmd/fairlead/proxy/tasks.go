@@ -298,7 +298,7 @@ func (s *session) learn(from *server, raw json.RawMessage) {
 			return nil, fmt.Errorf("proxy: the task of the server %q has failed: %.200s", t.of.Name, failure)
 		}
 		w, err := readResult(member(raw, "result"))
-		s.proxy.tracker.Result(call.Scope, call, w.res, err, trusted)
+		s.proxy.tracker.Result(call.Scope, call, nil, sourceError(raw), trusted)
 		return w.res, err
 	})
 	if s.proxy.trail != nil {

@@ -1,0 +1,77 @@
+package jsontree
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+)
+
+// Exact decodes a JSON text as package json does, and keeps the digits of its numbers: one that a float64 would write in
+// another way, such as 9007199254740993 or 1.10, is a [json.Number]. It refuses what [Decode] refuses.
+func Exact(raw []byte) (any, error) {
+	v, err := Decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	return plain(v), nil
+}
+
+// plain replaces the numbers in v that a float64 holds as they are written.
+func plain(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			v[i] = plain(e)
+		}
+	case map[string]any:
+		for k, e := range v {
+			v[k] = plain(e)
+		}
+	case json.Number:
+		if f, ok := held(string(v)); ok {
+			return f
+		}
+	}
+	return v
+}
+
+// held returns a number as a float64, and whether package json writes that as the number is written.
+func held(number string) (float64, bool) {
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0, false
+	}
+	form, err := json.Marshal(f)
+	return f, err == nil && string(form) == number
+}
+
+// Rounded reports whether a text of valid JSON has a number that a float64 would write in another way.
+func Rounded(raw []byte) bool {
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '"':
+			for i++; i < len(raw) && raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+		case c == '-' || '0' <= c && c <= '9':
+			end := i + 1
+			for end < len(raw) && bytes.IndexByte([]byte("+-.0123456789eE"), raw[end]) >= 0 {
+				end++
+			}
+			if !short(raw[i:end]) {
+				if _, ok := held(string(raw[i:end])); !ok {
+					return true
+				}
+			}
+			i = end - 1
+		}
+	}
+	return false
+}
+
+// short reports whether a number is a whole one of few digits, which needs no look.
+func short(number []byte) bool {
+	return len(number) <= told && bytes.IndexFunc(number, func(r rune) bool { return r < '0' || r > '9' }) < 0
+}
