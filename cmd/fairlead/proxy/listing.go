@@ -93,9 +93,7 @@ func (t *tools) compare(now *set) {
 		there.Servers = append(there.Servers, s.Name)
 	}
 	for _, s := range listed {
-		s.tools.mu.Lock()
-		there.Listed[s.Name] = slices.Clone(s.tools.order)
-		s.tools.mu.Unlock()
+		there.Listed[s.Name], _ = s.tools.listed()
 	}
 	for _, warning := range now.plan.policy.Unused(there) {
 		if _, warned := now.plan.warned.LoadOrStore(warning, true); !warned {
