@@ -174,8 +174,8 @@ func (a *answer) structuredContent() any {
 	if _, isRaw := a.res.StructuredContent.(json.RawMessage); isRaw {
 		return raw
 	}
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
+	v, err := jsontree.Exact(raw)
+	if err != nil {
 		return raw
 	}
 	return v

@@ -85,6 +85,11 @@ func Unambiguous(object json.RawMessage) error {
 // OneResult is [OneReading] for the result of a call, with the blocks in it.
 func OneResult(result []byte) error { return rawresult.Check(result) }
 
+// KeepDigits gives the structured content and the _meta of a result that was decoded from JSON the digits that are there:
+// a number that a float64 would write in another way, such as 9007199254740993 or 1.10, becomes a json.Number. It is for
+// an executor without a [Transport].
+func KeepDigits(res *mcp.CallToolResult, raw []byte) { rawresult.Restore(res, raw) }
+
 // Unread returns the error of a call whose answer was not understood, for an executor without a [Transport]. The outcome
 // of the call is unknown unless it is safe, and package flow takes the answer for a source all the same.
 func Unread(call middleware.Call, answer []byte, why error) error {

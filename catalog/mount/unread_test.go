@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -74,5 +75,16 @@ func TestNumbersOfAResultKeepTheirDigits(t *testing.T) {
 	}
 	if members, ok := res.StructuredContent.(map[string]any); !ok || members["all"].([]any)[3] != 1.5 {
 		t.Errorf("a number that a float64 holds is %#v", res.StructuredContent)
+	}
+}
+
+// A number above 2^53 reaches the model once, as the server wrote it, in the text and in the structured content.
+func TestBigNumberReachesTheModelOnce(t *testing.T) {
+	res, err := callAnswered(t, annotation.ReadOnly(), `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"{\"id\":9007199254740993}"}],"structuredContent":{"id":9007199254740993}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := output.Text(res); got != `{"id":9007199254740993}` {
+		t.Errorf("the model reads %s", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/mount"
 	"github.com/mark3labs/mcp-go/client"
 	other "github.com/mark3labs/mcp-go/mcp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -55,7 +56,12 @@ func (s session) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp
 		return nil, coded(err)
 	}
 	out := new(mcp.CallToolResult)
-	return out, convert(res, out)
+	raw, err := converted(res, out)
+	if err != nil {
+		return nil, err
+	}
+	mount.KeepDigits(out, raw) // which mcp-go keeps beside what it has decoded
+	return out, nil
 }
 
 // coded returns a server's error with its code, which shows whether it is final.
@@ -73,12 +79,18 @@ func coded(err error) error {
 
 // convert converts a value of one SDK to that of the other, by JSON.
 func convert(from, to any) error {
+	_, err := converted(from, to)
+	return err
+}
+
+// converted is convert that also returns the JSON.
+func converted(from, to any) ([]byte, error) {
 	raw, err := json.Marshal(from)
 	if err == nil {
 		err = json.Unmarshal(raw, to)
 	}
 	if err != nil {
-		return fmt.Errorf("mcpgo: %T cannot be read as %T: %w", from, to, err)
+		return nil, fmt.Errorf("mcpgo: %T cannot be read as %T: %w", from, to, err)
 	}
-	return nil
+	return raw, nil
 }

@@ -101,3 +101,19 @@ func TestSessionPanics(t *testing.T) {
 	}()
 	fairlead.Session(nil)
 }
+
+// Numbers of a result keep the digits that mcp-go keeps.
+func TestNumbersKeepTheirDigits(t *testing.T) {
+	t.Parallel()
+	s := server.NewMCPServer("shop", "1")
+	s.AddTool(other.NewTool("get_order"), func(context.Context, other.CallToolRequest) (*other.CallToolResult, error) {
+		return &other.CallToolResult{Content: []other.Content{}, RawStructuredContent: json.RawMessage(`{"id":9007199254740993,"price":1.10}`)}, nil
+	})
+	res, err := fairlead.Session(serve(t, s)).CallTool(t.Context(), &mcp.CallToolParams{Name: "get_order"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := json.Marshal(res.StructuredContent); err != nil || string(raw) != `{"id":9007199254740993,"price":1.10}` {
+		t.Errorf("got %s, %v", raw, err)
+	}
+}

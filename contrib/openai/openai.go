@@ -6,6 +6,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -25,7 +26,9 @@ func Tools(tools []*middleware.Tool) ([]openai.ChatCompletionToolUnionParam, err
 		raw, err := json.Marshal(tool.Definition.InputSchema)
 		var parameters openai.FunctionParameters
 		if err == nil {
-			err = json.Unmarshal(raw, &parameters)
+			digits := json.NewDecoder(bytes.NewReader(raw))
+			digits.UseNumber()
+			err = digits.Decode(&parameters)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("openai: the schema of %s: %w", tool, err)
