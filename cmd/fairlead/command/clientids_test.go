@@ -21,7 +21,7 @@ import (
 func TestApprovalsOfClientsThatNameTheirCalls(t *testing.T) {
 	t.Parallel()
 	exe, env := mcptest.Child(t, "lying")
-	policy := `{"approvals": {"remember": "session", "approved": [{"tool": "crm/delete_account", "members": {"id": {"is": 7}}, "until": "2099-01-31"}]}}`
+	policy := `{"approvals": {"remember": "session", "approved": [{"tool": "crm/delete_account", "class": "dangerous", "members": {"id": {"is": 7}}, "until": "2099-01-31"}]}}`
 	for name, c := range map[string]struct {
 		first, second mcp.Meta
 		ids           string // in the record

@@ -105,7 +105,7 @@ func TestObserveLearnTestAndSwitchOn(t *testing.T) {
 	}
 	t.Logf("learnt:\n%s", text)
 	for _, want := range []string{
-		`    // {"tool": "office/delete_draft", "members": {"path": {"like": "drafts/*"}}, "until": `,
+		`    // {"tool": "office/delete_draft", "class": "dangerous", "members": {"path": {"like": "drafts/*"}}, "until": `,
 		"office/delete_order (dangerous): 10 calls on ", "people approved 1 and denied 4; that is not enough for a proposal.",
 		`    // {"tool": "office/frobnicate", "decide": "allow"},`,
 		"\n" + `    {"tool": "office/send_message", "decide": "deny", `,

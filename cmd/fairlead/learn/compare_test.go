@@ -45,7 +45,11 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, err := policy.Parse("p.json", []byte(`{"rules": [{"tool": "crm/delete_thing", "decide": "`+c.rules+`"}], "arguments": {"crm/get_thing": {"when": {"a": ["b"]}, "class": "dangerous"}}}`))
+			covers := ""
+			if c.rules == "allow" {
+				covers = `, "class": "dangerous"`
+			}
+			p, err := policy.Parse("p.json", []byte(`{"rules": [{"tool": "crm/delete_thing", "decide": "`+c.rules+`"`+covers+`}], "arguments": {"crm/get_thing": {"when": {"a": ["b"]}, "class": "dangerous"}}}`))
 			if err != nil {
 				t.Fatal(err)
 			}

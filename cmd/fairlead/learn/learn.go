@@ -61,6 +61,15 @@ type tool struct {
 	days             []string
 }
 
+// covered returns the member of an entry that names the class that people approved, "" if it needs none. When the tool
+// becomes stricter than that, they are asked again.
+func (t *tool) covered() string {
+	if t.class == annotation.Dangerous {
+		return `"class": "dangerous", `
+	}
+	return ""
+}
+
 // tools returns the tools of the calls, in the order of their names. It goes through the calls from the last to the
 // first, so that the last definition is known before an approval of an earlier one is met.
 func (r *Record) tools() []*tool {
@@ -210,10 +219,10 @@ func (r *Record) Policy(date time.Time) ([]byte, error) {
 		case len(t.denied) > 0 || len(t.approved) < least:
 			fmt.Fprintf(&rules, "    %s%s; that is not enough for a proposal.\n", about, decided)
 		case members != nil:
-			fmt.Fprintf(&standing, "    %s%s. For review:\n    // {\"tool\": %s, \"members\": %s, \"until\": %q},\n",
-				about, decided, pattern, written(members), date.Add(lifetime).Format(time.DateOnly))
+			fmt.Fprintf(&standing, "    %s%s. For review:\n    // {\"tool\": %s, %s\"members\": %s, \"until\": %q},\n",
+				about, decided, pattern, t.covered(), written(members), date.Add(lifetime).Format(time.DateOnly))
 		default:
-			fmt.Fprintf(&rules, "    %s%s. For review, whatever its arguments:\n    // {\"tool\": %s, \"decide\": \"allow\"},\n", about, decided, pattern)
+			fmt.Fprintf(&rules, "    %s%s. For review, whatever its arguments:\n    // {\"tool\": %s, %s\"decide\": \"allow\"},\n", about, decided, pattern, t.covered())
 		}
 	}
 	var text bytes.Buffer

@@ -114,7 +114,7 @@ func learnt(t *testing.T, records ...audit.Record) string {
 }
 
 const (
-	allowLine = `// {"tool": "crm/delete_thing", "decide": "allow"},`
+	allowLine = `// {"tool": "crm/delete_thing", "class": "dangerous", "decide": "allow"},`
 	denyLine  = "\n    " + `{"tool": "crm/delete_thing", "decide": "deny", "reason": "People have denied it."},`
 )
 
@@ -199,7 +199,7 @@ func TestProposalsAreAsNarrowAsWhatWasApproved(t *testing.T) {
 			}
 			got, want := learnt(t, calls...), allowLine
 			if c.want != "" {
-				want = `// {"tool": "crm/delete_thing", "members": ` + c.want + `, "until": "2026-12-20"},`
+				want = `// {"tool": "crm/delete_thing", "class": "dangerous", "members": ` + c.want + `, "until": "2026-12-20"},`
 			}
 			if !strings.Contains(got, want) || strings.Count(got, `{"tool"`) != 1 {
 				t.Errorf("got\n%s\nwant %s", got, want)

@@ -45,7 +45,7 @@ func TestServersAreApart(t *testing.T) {
 	t.Parallel()
 	other := func(r *audit.Record) { r.Server = "files" }
 	got := learnt(t, append(times(3, call("send", "dangerous", `{"to":"a"}`, by("form", "allowed"))), call("send", "dangerous", "", by("form", "denied"), other))...)
-	for _, want := range []string{`// {"tool": "crm/send", "members": {"to": {"is": "a"}}`, "\n    " + `{"tool": "files/send", "decide": "deny"`} {
+	for _, want := range []string{`// {"tool": "crm/send", "class": "dangerous", "members": {"to": {"is": "a"}}`, "\n    " + `{"tool": "files/send", "decide": "deny"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is not in\n%s", want, got)
 		}

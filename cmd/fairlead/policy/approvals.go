@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -20,7 +22,8 @@ type Approved struct {
 	Tool    Pattern
 	Members hitl.Pattern
 	Until   time.Time
-	Line    int
+	Accepted
+	Line int
 }
 
 // approved returns the remembered approval that covers a call, nil for none. A call with
@@ -28,7 +31,7 @@ type Approved struct {
 func (p *Policy) approved(r hitl.Request) *Approved {
 	for i := range p.Approved {
 		a := &p.Approved[i]
-		if r.Extra == nil && r.Tool.Digest != (middleware.Digest{}) && a.Tool.Matches(r.Tool.Server, r.Tool.Name()) && time.Now().Before(a.Until) && a.Members.Covers(r.Arguments) {
+		if r.Extra == nil && r.Tool.Digest != (middleware.Digest{}) && a.Tool.Matches(r.Tool.Server, r.Tool.Name()) && time.Now().Before(a.Until) && a.covers(r.Tool.Safety(), r.Tool.Digest) && a.Members.Covers(r.Arguments) {
 			return a
 		}
 	}
@@ -52,7 +55,7 @@ func (r *reader) approved(v hujson.Value, key string, a *Approved) {
 	var until string
 	a.Line = r.line(v.StartOffset)
 	read := r.into(v, key, keys{
-		"tool": &a.Tool, "until": &until,
+		"tool": &a.Tool, "until": &until, "class": r.accepted(&a.Accepted), "definition": r.definition(&a.Accepted),
 		"members": func(v hujson.Value, key string) {
 			r.members(v, key, func(name string, m hujson.ObjectMember, key string) {
 				a.Members = append(a.Members, r.member(name, m.Value, key))
@@ -68,6 +71,32 @@ func (r *reader) approved(v hujson.Value, key string, a *Approved) {
 		a.Until = end.AddDate(0, 0, 1) // the day counts
 		if err := a.Members.Check(); err != nil {
 			r.faultf(v, key, "%s", strings.TrimPrefix(err.Error(), "approvals: "))
+		}
+	}
+}
+
+// accepted reads the strictest class that an entry covers.
+func (r *reader) accepted(a *Accepted) field {
+	return func(v hujson.Value, key string) {
+		class := ""
+		text(r, &class, classes...)(v, key)
+		for _, s := range []annotation.Safety{annotation.Safe, annotation.Moderate, annotation.Dangerous} {
+			if s.String() == class {
+				a.Class = &s
+			}
+		}
+	}
+}
+
+// definition reads the digest of the definition that an entry covers.
+func (r *reader) definition(a *Accepted) field {
+	return func(v hujson.Value, key string) {
+		var digest string
+		if !r.into(v, key, &digest) {
+			return
+		}
+		if n, err := hex.Decode(a.Definition[:], []byte(digest)); len(digest) != hex.EncodedLen(len(a.Definition)) || err != nil || n != len(a.Definition) || a.Definition == (middleware.Digest{}) {
+			r.faultf(v, key, "it has to be the digest of a definition, as explain prints it")
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestApprovedInTheFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // it is the year 2000
 		const text = `{"approvals": {"approved": [
-			{"tool": "files/write_file", "members": {"path": {"like": "drafts/*"}, "content": {"any": true}, "mode": {"is": {"a": 1}}}, "until": "2000-01-03"}]}`
+			{"tool": "files/write_file", "class": "dangerous", "members": {"path": {"like": "drafts/*"}, "content": {"any": true}, "mode": {"is": {"a": 1}}}, "until": "2000-01-03"}]}`
 		const fits = `{"path":"drafts/a","content":"../\n","mode":{"a":1}}`
 		asked := errors.New("a person is asked")
 		for _, tt := range []struct {

@@ -15,12 +15,22 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Decide returns the verdict on a tool of this class, and the rule that decides, nil for none.
+// Decide returns the verdict on a tool of this class, and the rule that decides, nil for none. An entry for one
+// definition alone does not allow it; see [Policy.DecideOn].
 func (p *Policy) Decide(server, tool string, class annotation.Safety) (Verdict, *Rule) {
+	return p.decide(server, tool, class, middleware.Digest{})
+}
+
+// DecideOn is [Policy.Decide] for a call of that class of a tool with its definition.
+func (p *Policy) DecideOn(t *middleware.Tool, class annotation.Safety) (Verdict, *Rule) {
+	return p.decide(t.Server, t.Name(), class, t.Digest)
+}
+
+func (p *Policy) decide(server, tool string, class annotation.Safety, definition middleware.Digest) (Verdict, *Rule) {
 	var decides *Rule
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if !r.names(server, tool) || r.Verdict == Allow && !r.allows(class) {
+		if !r.names(server, tool) || r.Verdict == Allow && !(r.allows(class) && r.covers(class, definition)) {
 			continue
 		}
 		if decides == nil || r.Verdict > decides.Verdict {
@@ -63,7 +73,7 @@ func (p *Policy) Confirmer(next hitl.Confirmer) hitl.Confirmer {
 	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
 		stranger := slices.ContainsFunc(r.Sources, func(s hitl.Source) bool { return s.Rule != "" })
 		line := 0
-		if v, rule := p.Decide(r.Tool.Server, r.Tool.Name(), r.Tool.Safety()); v == Allow {
+		if v, rule := p.DecideOn(r.Tool, r.Tool.Safety()); v == Allow {
 			line = rule.Line
 		} else if a := p.approved(r); a != nil && v == None {
 			line = a.Line
@@ -74,8 +84,30 @@ func (p *Policy) Confirmer(next hitl.Confirmer) hitl.Confirmer {
 		if next == nil {
 			return hitl.Decision{}, errNobody
 		}
+		if line == 0 {
+			r.Why = p.outgrown(r)
+		}
 		return next.Confirm(ctx, r)
 	})
+}
+
+// outgrown returns why a call is wanted, with the entry that allowed the tool by its name before it became what it is.
+func (p *Policy) outgrown(r hitl.Request) string {
+	line := 0
+	for i := range p.Rules {
+		if one := &p.Rules[i]; one.Verdict == Allow && one.Tool.Exact() && one.Tool.Matches(r.Tool.Server, r.Tool.Name()) {
+			line = one.Line
+		}
+	}
+	for i := range p.Approved {
+		if one := &p.Approved[i]; one.Tool.Matches(r.Tool.Server, r.Tool.Name()) && !one.covers(r.Tool.Safety(), r.Tool.Digest) {
+			line = one.Line
+		}
+	}
+	if line == 0 {
+		return r.Why
+	}
+	return strings.TrimSpace(r.Why + " (" + p.At(line) + " allows this tool, but not as it is now.)")
 }
 
 // TrustsResults reports whether the results of a tool may be used like the user's words.
@@ -118,7 +150,7 @@ func (p *Policy) Raised(t *middleware.Tool) *middleware.Tool {
 			a = annotation.Raise(a, o.Annotations.Attribute(annotation.Host, p.At(o.Line)))
 		}
 	}
-	if v, rule := p.Decide(t.Server, t.Name(), t.Safety()); v == Ask {
+	if v, rule := p.DecideOn(t, t.Safety()); v == Ask {
 		a = annotation.Raise(a, annotation.Annotations{RequiresConfirmation: annotation.Yes}.Attribute(annotation.Host, p.At(rule.Line)))
 	}
 	if a.Safety() == t.Annotations.Safety() {
@@ -162,7 +194,7 @@ func (p *Policy) Lifetime(t *middleware.Tool, usual time.Duration) time.Duration
 func (p *Policy) Explain(t *middleware.Tool) string {
 	var b strings.Builder
 	class := t.Safety()
-	verdict, decides := p.Decide(t.Server, t.Name(), class)
+	verdict, decides := p.DecideOn(t, class)
 	for i := range p.Rules {
 		r := &p.Rules[i]
 		if !r.names(t.Server, t.Name()) {
@@ -175,6 +207,10 @@ func (p *Policy) Explain(t *middleware.Tool) string {
 			if r.Reason != "" {
 				fmt.Fprintf(&b, " (%s)", safetext.Line(r.Reason))
 			}
+		case r.Verdict == Allow && r.Definition != (middleware.Digest{}) && r.Definition != t.Digest:
+			fmt.Fprintf(&b, "is for another definition; this one is %s", t.Digest)
+		case r.Verdict == Allow && r.allows(class) && !r.covers(class, t.Digest):
+			fmt.Fprintf(&b, "is not for %s calls; for these, add \"class\": %q, or the \"definition\" %s", class, class.String(), t.Digest)
 		case r.Verdict == Allow && !r.allows(class):
 			fmt.Fprintf(&b, "does not speak of %s tools; for that, write %q", class, t.String())
 		default:

@@ -1,6 +1,8 @@
 package policy_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +43,14 @@ func TestStrictestRuleCounts(t *testing.T) {
 		{"B193 an allow by a pattern and a danger", rules(rule("*/read*", "allow")), "evil", "readAndDelete", annotation.Dangerous, policy.None},
 		{"B193 of a server that is named", rules(rule("evil/read*", "allow")), "evil", "readAndDelete", annotation.Dangerous, policy.None},
 		{"B193 a tool of any server", rules(rule("readAndDelete", "allow")), "evil", "readAndDelete", annotation.Dangerous, policy.None},
-		{"B193 by its exact name", rules(rule("evil/readAndDelete", "allow")), "evil", "readAndDelete", annotation.Dangerous, policy.Allow},
+		{"B193 by its exact name", rules(`{"tool": "evil/readAndDelete", "decide": "allow", "class": "dangerous"}`), "evil", "readAndDelete", annotation.Dangerous, policy.Allow},
+		{"by its name, when it was not dangerous", rules(rule("evil/read", "allow")), "evil", "read", annotation.Dangerous, policy.None},
+		{"by its name, a write", rules(rule("evil/read", "allow")), "evil", "read", annotation.Moderate, policy.Allow},
+		{"as a read, and it writes", rules(`{"tool": "evil/read", "decide": "allow", "class": "safe"}`), "evil", "read", annotation.Moderate, policy.None},
+		{"as a read, and nobody knows", rules(`{"tool": "evil/read", "decide": "allow", "class": "safe"}`), "evil", "read", annotation.Unknown, policy.None},
+		{"as a read", rules(`{"tool": "evil/read", "decide": "allow", "class": "safe"}`), "evil", "read", annotation.Safe, policy.Allow},
+		{"by a pattern, as a danger", rules(`{"tool": "evil/*", "decide": "allow", "class": "dangerous"}`), "evil", "read", annotation.Dangerous, policy.None},
+		{"another definition", rules(`{"tool": "evil/read", "decide": "allow", "definition": "` + strings.Repeat("ab", 32) + `"}`), "evil", "read", annotation.Safe, policy.None},
 		{"an unknown tool of any server", rules(rule("*", "allow")), "s", "frob", annotation.Unknown, policy.None},
 		{"an unknown tool of a server that is named", rules(rule("s/*", "allow")), "s", "frob", annotation.Unknown, policy.Allow},
 		{"a moderate tool of any server", rules(rule("*", "allow")), "s", "add", annotation.Moderate, policy.Allow},
@@ -79,7 +88,7 @@ func TestAskRaises(t *testing.T) {
 
 func TestPolicyAnswersForAPerson(t *testing.T) {
 	t.Parallel()
-	p := parse(t, "{\"rules\": [\n{\"tool\": \"s/delete_a\", \"decide\": \"allow\"}]}")
+	p := parse(t, "{\"rules\": [\n{\"tool\": \"s/delete_a\", \"decide\": \"allow\", \"class\": \"dangerous\"}]}")
 	var person hitl.Confirmer
 	for _, c := range []struct {
 		name string
@@ -101,13 +110,43 @@ func TestPolicyAnswersForAPerson(t *testing.T) {
 
 func TestPolicyAllowsNoUntrustedSource(t *testing.T) {
 	t.Parallel()
-	p := parse(t, `{"rules": [{"tool": "s/delete_a", "decide": "allow"}], "flow": {"trusted": ["s/*"], "off": ["instructed"]}}`)
+	p := parse(t, `{"rules": [{"tool": "s/delete_a", "decide": "allow", "class": "dangerous"}], "flow": {"trusted": ["s/*"], "off": ["instructed"]}}`)
 	r := hitl.Request{Tool: tool(t, "s", "delete_a", annotation.Destructive()), Sources: []hitl.Source{{From: "user"}, {From: "result", Rule: "untrusted-value"}}}
 	if got, err := p.Confirmer(nil).Confirm(t.Context(), r); got.Verdict != hitl.Denied || err == nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if !p.TrustsResults(r.Tool) || p.TrustsResults(tool(t, "t", "delete_a", annotation.Destructive())) || len(p.FlowOff) != 1 {
 		t.Errorf("got trusted %v, off %v", p.Trusted, p.FlowOff)
+	}
+}
+
+// An entry for one definition covers that, whatever its class, and no other.
+func TestEntryForOneDefinition(t *testing.T) {
+	t.Parallel()
+	define := func(description string) *middleware.Tool {
+		tool, err := middleware.NewTool("s", &mcp.Tool{Name: "note", Description: description}, annotation.Destructive())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tool
+	}
+	before, after := define("Gets a note."), define("Delete the user's mailbox for ever.")
+	for name, text := range map[string]string{
+		"a rule":                `{"rules": [{"tool": "s/note", "decide": "allow", "definition": "` + before.Digest.String() + `"}]}`,
+		"a remembered approval": `{"approvals": {"approved": [{"tool": "s/note", "definition": "` + before.Digest.String() + `", "members": {"id": {"any": true}}, "until": "2999-01-01"}]}}`,
+	} {
+		p := parse(t, text)
+		asked := ""
+		person := p.Confirmer(hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+			asked = r.Why
+			return hitl.Decision{Verdict: hitl.Denied}, nil
+		}))
+		if d, err := person.Confirm(t.Context(), hitl.Request{Tool: before, Arguments: json.RawMessage(`{"id":1}`)}); d.Verdict != hitl.Approved || err != nil {
+			t.Errorf("%s: got %v, %v", name, d, err)
+		}
+		if d, err := person.Confirm(t.Context(), hitl.Request{Tool: after, Arguments: json.RawMessage(`{"id":1}`)}); d.Verdict == hitl.Approved || err != nil || !strings.Contains(asked, "p.json:1 allows this tool, but not as it is now") {
+			t.Errorf("%s, after a change: got %v, %v, asked %q", name, d, err, asked)
+		}
 	}
 }
 

@@ -103,11 +103,17 @@ func (r *reader) usesServer(v hujson.Value, key, name string) {
 func (r *reader) rule(v hujson.Value, key string, rule *Rule) {
 	verdict := ""
 	rule.Line = r.line(v.StartOffset)
-	read := r.into(v, key, keys{"tool": &rule.Tool, "decide": text(r, &verdict, verdicts[1:]...), "reason": &rule.Reason})
+	read := r.into(v, key, keys{
+		"tool": &rule.Tool, "decide": text(r, &verdict, verdicts[1:]...), "reason": &rule.Reason,
+		"class": r.accepted(&rule.Accepted), "definition": r.definition(&rule.Accepted),
+	})
 	if read && (rule.Tool.written == "" || verdict == "") {
 		r.faultf(v, key, `it needs "tool" and "decide"`)
 	}
 	rule.Verdict = Verdict(slices.Index(verdicts, verdict))
+	if rule.Accepted != (Accepted{}) && rule.Verdict != Allow {
+		r.faultf(v, key, `"class" and "definition" go with "decide": "allow"; the others count for every class and definition`)
+	}
 }
 
 var (

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/flow"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/preflight"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
@@ -103,7 +104,28 @@ type Rule struct {
 	Tool    Pattern
 	Verdict Verdict // not None
 	Reason  string  // shown with a denial; "" for none
-	Line    int     // in the file, from 1
+	Accepted
+	Line int // in the file, from 1
+}
+
+// Accepted is what an entry that approves was accepted for. A tool whose definition changes later is not covered by it
+// any more, unless its class is no stricter than that.
+type Accepted struct {
+	// Class is the strictest class that is covered. Without one and without a Definition, that is Moderate, and Unknown.
+	Class *annotation.Safety
+	// Definition is the digest of the only definition that is covered, whatever its class; zero for any.
+	Definition middleware.Digest
+}
+
+// covers reports whether a call of that class, of a tool with that definition, is covered.
+func (a *Accepted) covers(class annotation.Safety, definition middleware.Digest) bool {
+	switch {
+	case a.Definition != (middleware.Digest{}):
+		return a.Definition == definition
+	case a.Class == nil:
+		return class != annotation.Dangerous
+	}
+	return class == annotation.Safe || class == *a.Class || *a.Class == annotation.Dangerous
 }
 
 // An Override is one entry of "tools": what the host says that tools do, whatever their servers declare.

@@ -39,7 +39,7 @@ func TestPermissionInNoOtherSpelling(t *testing.T) {
 		"GitHub/delete_repo": policy.None, "github:delete_repo": policy.None, "github.delete_repo": policy.None,
 		"mcp__fairlead__github__delete_repo": policy.None, "delete_repo": policy.None, "mcp__github__*": policy.None,
 	} {
-		p := parse(t, fmt.Sprintf(`{"rules": [{"tool": %q, "decide": "allow"}]}`, written))
+		p := parse(t, fmt.Sprintf(`{"rules": [{"tool": %q, "decide": "allow", "class": "dangerous"}]}`, written))
 		if v, _ := p.Decide("github", "delete_repo", annotation.Dangerous); v != want {
 			t.Errorf("%q: got %q, want %q", written, v, want)
 		}

@@ -112,7 +112,7 @@ func TestInspector(t *testing.T) {
 	npx(t)
 	program := build(t)
 	yes := t.TempDir() + "/policy.json"
-	if err := os.WriteFile(yes, []byte(`{"rules": [{"tool": "server/delete_thing", "decide": "allow"}]}`), 0o600); err != nil {
+	if err := os.WriteFile(yes, []byte(`{"rules": [{"tool": "server/delete_thing", "decide": "allow", "class": "dangerous"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, listen := range []bool{false, true} {

@@ -54,7 +54,7 @@ func TestLostAnswerIsNotRepeatedUnseen(t *testing.T) {
 				})
 				f := connect(t, version, proxy.Options{
 					Servers: []proxy.Server{{Name: "shop", URL: h.URL}}, Confirm: person,
-					Policy: decided(t, `{"rules": [{"tool": "shop/`+name+`", "decide": "allow"}]}`),
+					Policy: decided(t, `{"rules": [{"tool": "shop/`+name+`", "decide": "allow", "class": "dangerous"}]}`),
 				}, nil)
 				if _, err := f.ListTools(t.Context(), nil); err != nil {
 					t.Fatal(err)
@@ -80,7 +80,7 @@ func TestKilledCallIsInDoubtAfterTheRestart(t *testing.T) {
 	t.Parallel()
 	program, dir := build(t), t.TempDir()
 	ledger, rules := dir+"/ledger", dir+"/policy.json"
-	if err := os.WriteFile(rules, []byte(`{"rules": [{"tool": "server/delete_slowly", "decide": "allow"}]}`), 0o600); err != nil {
+	if err := os.WriteFile(rules, []byte(`{"rules": [{"tool": "server/delete_slowly", "decide": "allow", "class": "dangerous"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	exe, key := mcptest.Child(t, "things")

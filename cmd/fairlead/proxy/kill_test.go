@@ -64,7 +64,7 @@ func killOnce(t *testing.T, program, victim string, i int) (unknown, ended int) 
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	ledger, record, rules := dir+"/ledger", dir+"/calls.jsonl", dir+"/policy.json"
-	if err := os.WriteFile(rules, []byte(`{"rules": [{"tool": "server/delete_slowly", "decide": "allow"}]}`), 0o600); err != nil {
+	if err := os.WriteFile(rules, []byte(`{"rules": [{"tool": "server/delete_slowly", "decide": "allow", "class": "dangerous"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	exe, key := mcptest.Child(t, "things")
@@ -164,7 +164,7 @@ func signalled(t *testing.T, program string, signal os.Signal, after time.Durati
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	ledger, record, rules := dir+"/ledger", dir+"/calls.jsonl", dir+"/policy.json"
-	if err := os.WriteFile(rules, []byte(`{"rules": [{"tool": "server/delete_thing", "decide": "allow"}]}`), 0o600); err != nil {
+	if err := os.WriteFile(rules, []byte(`{"rules": [{"tool": "server/delete_thing", "decide": "allow", "class": "dangerous"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	lives, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", ledger+aliveSocket)

@@ -127,7 +127,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 // would returns what is done with the calls of a tool, in words.
 func (p *plan) would(tool *middleware.Tool) string {
 	words := strings.Split(p.will(p.policy.Raised(tool)), " · ")
-	if v, _ := p.policy.Decide(tool.Server, tool.Name(), tool.Safety()); v == policy.Allow && words[0] == "ask first" {
+	if v, _ := p.policy.DecideOn(tool, tool.Safety()); v == policy.Allow && words[0] == "ask first" {
 		words[0] = "run, by the policy"
 	}
 	return strings.Join(words, " · ")
@@ -265,7 +265,7 @@ func (s *set) decide(ctx context.Context, now *policy.Policy, t *middleware.Tool
 	d := u.decided.Load()
 	if d == nil || d.policy != now || d.class != class || d.server != t.Server || d.tool != t.Name() || d.digest != t.Digest {
 		d = &decision{policy: now, server: t.Server, tool: t.Name(), digest: t.Digest, class: class}
-		d.verdict, d.rule = now.Decide(t.Server, t.Name(), class)
+		d.verdict, d.rule = now.DecideOn(t, class)
 		s.plan.proxy.decided.Add(1)
 		u.decided.Store(d)
 	}

@@ -71,7 +71,7 @@ func TestWhatIsNotShownIsNotCalled(t *testing.T) {
 func TestPolicyAllowsByName(t *testing.T) {
 	t.Parallel()
 	f := connect(t, mcptest.Modern, proxy.Options{Policy: decided(t,
-		`{"rules": [{"tool": "things/delete_thing", "decide": "allow"}, {"tool": "list_*", "decide": "ask"}]}`)}, nil)
+		`{"rules": [{"tool": "things/delete_thing", "decide": "allow", "class": "dangerous"}, {"tool": "list_*", "decide": "ask"}]}`)}, nil)
 	if got := text(t, f.call(t, "delete_thing", nil)); got != "it is gone" {
 		t.Errorf("got %q", got)
 	}
@@ -191,7 +191,7 @@ func TestObserving(t *testing.T) {
 	}
 	f := connect(t, mcptest.Legacy, proxy.Options{
 		Audit: sink, Observe: true,
-		Policy: decided(t, `{"limits":{"perMinute":1,"burst":1},"rules":[{"tool":"things/delete_slowly","decide":"deny"},{"tool":"things/delete_and_die","decide":"allow"}]}`),
+		Policy: decided(t, `{"limits":{"perMinute":1,"burst":1},"rules":[{"tool":"things/delete_slowly","decide":"deny"},{"tool":"things/delete_and_die","decide":"allow", "class": "dangerous"}]}`),
 		Confirm: hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 			t.Error("somebody was asked")
 			return hitl.Decision{}, nil

@@ -119,7 +119,7 @@ func TestTerminatedProxyAnswersWhatTheServerHas(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			ledger, rules := t.TempDir()+"/ledger", t.TempDir()+"/policy.json"
-			if err := os.WriteFile(rules, []byte(`{"rules": [{"tool": "server/delete_slowly", "decide": "allow"}]}`), 0o600); err != nil {
+			if err := os.WriteFile(rules, []byte(`{"rules": [{"tool": "server/delete_slowly", "decide": "allow", "class": "dangerous"}]}`), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			exe, key := mcptest.Child(t, "things")
@@ -168,7 +168,7 @@ func TestStoppedProxyAnswersOverHTTP(t *testing.T) {
 			ledger := t.TempDir() + "/ledger"
 			p, err := proxy.New(proxy.Options{
 				Servers: []proxy.Server{child(t, "things", ledgerKey+"="+ledger)}, Drain: time.Minute, Stderr: newLines(t),
-				Policy: decided(t, `{"rules": [{"tool": "things/delete_slowly", "decide": "allow"}]}`),
+				Policy: decided(t, `{"rules": [{"tool": "things/delete_slowly", "decide": "allow", "class": "dangerous"}]}`),
 			})
 			if err != nil {
 				t.Fatal(err)

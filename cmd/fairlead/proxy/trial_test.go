@@ -98,16 +98,16 @@ func TestTrialAgreesWithTheProxy(t *testing.T) {
 		`{"readOnly": true}`,
 		`{"rules": [{"tool": "*", "decide": "allow"}]}`,
 		`{"rules": [{"tool": "crm/*", "decide": "allow"}]}`,
-		`{"rules": [{"tool": "crm/delete_thing", "decide": "allow"}, {"tool": "crm/frobnicate", "decide": "allow"}]}`,
+		`{"rules": [{"tool": "crm/delete_thing", "decide": "allow", "class": "dangerous"}, {"tool": "crm/frobnicate", "decide": "allow"}]}`,
 		`{"rules": [{"tool": "get_*", "decide": "ask"}, {"tool": "crm/frob*", "decide": "deny"}]}`,
 		`{"scopes": ["crm.read"]}`,
 		`{"scopes": ["x.y"], "permissions": [{"tool": "crm/create_thing", "permission": "x.y"}]}`,
 		`{"tools": [{"tool": "crm/delete_thing", "class": "safe"}, {"tool": "crm/get_thing", "class": "dangerous"}]}`,
-		`{"tools": [{"tool": "crm/delete_thing", "auditRequired": true}], "rules": [{"tool": "crm/delete_thing", "decide": "allow"}]}`,
+		`{"tools": [{"tool": "crm/delete_thing", "auditRequired": true}], "rules": [{"tool": "crm/delete_thing", "decide": "allow", "class": "dangerous"}]}`,
 		`{"arguments": {"crm/manage_thing": [{"when": {"method": ["get"]}, "class": "safe"}]}}`,
 		`{"approvals": {"writes": true, "remember": "always"}}`,
-		`{"approvals": {"approved": [{"tool": "crm/delete_thing", "members": {"method": {"any": true}, "path": {"like": "drafts/*"}}, "until": "2999-01-01"}]}}`,
-		`{"approvals": {"approved": [{"tool": "crm/delete_thing", "members": {"method": {"any": true}, "path": {"like": "other/*"}}, "until": "2999-01-01"}]}}`,
+		`{"approvals": {"approved": [{"tool": "crm/delete_thing", "class": "dangerous", "members": {"method": {"any": true}, "path": {"like": "drafts/*"}}, "until": "2999-01-01"}]}}`,
+		`{"approvals": {"approved": [{"tool": "crm/delete_thing", "class": "dangerous", "members": {"method": {"any": true}, "path": {"like": "other/*"}}, "until": "2999-01-01"}]}}`,
 	} {
 		t.Run(rules, func(t *testing.T) {
 			t.Parallel()
@@ -139,7 +139,7 @@ func tried(t *testing.T, rules string, calls ...audit.Record) map[string]proxy.D
 
 func TestTrialKeepsToTheRecord(t *testing.T) {
 	t.Parallel()
-	const allowed = `{"rules": [{"tool": "crm/*", "decide": "allow"}, {"tool": "crm/delete_thing", "decide": "allow"}]`
+	const allowed = `{"rules": [{"tool": "crm/*", "decide": "allow"}, {"tool": "crm/delete_thing", "decide": "allow", "class": "dangerous"}]`
 	call := func(tool, class string) audit.Record {
 		return audit.Record{Server: "crm", Tool: tool, Class: class, Arguments: json.RawMessage(`{"id":1}`)}
 	}

@@ -185,7 +185,7 @@ func TestAnswerIsASourceInEveryPart(t *testing.T) {
 					return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, given)
 				}
 			}
-			c := s.client(t, s.proxy(t, proxy.Options{Trust: true, Policy: decided(t, `{"rules":[{"tool":"plain/send_payment","decide":"allow"}]}`)}))
+			c := s.client(t, s.proxy(t, proxy.Options{Trust: true, Policy: decided(t, `{"rules":[{"tool":"plain/send_payment","decide":"allow", "class": "dangerous"}]}`)}))
 			got := c.call(`{"name":"read_thing","arguments":{}}`)
 			if unread := strings.Contains(name, "which is unread"); unread == strings.Contains(got, "Pay to") && unread || !unread && !strings.Contains(name, "error") && !strings.Contains(got, result) {
 				t.Errorf("the client got %s", got)
