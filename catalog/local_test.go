@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/catalog/gofunc"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
@@ -82,6 +83,22 @@ func TestToolsOfTheHostsOwnAreChecked(t *testing.T) {
 	}
 	if err := catalog.New(catalog.Options{}).AddTools("a/b", middleware.ToolCallerFunc(echoes), good); err == nil {
 		t.Error("a wrong id was taken")
+	}
+}
+
+// A tool whose output schema cannot be compiled is listed, with a finding.
+func TestOutputSchemaThatCannotBeCompiledIsAFinding(t *testing.T) {
+	t.Parallel()
+	tool := mcptest.Tool("find_person", "")
+	tool.OutputSchema = map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"pattern": `^\p{Script=Han}+$`}}}
+	c := catalog.New(catalog.Options{})
+	defer c.Close()
+	if err := c.AddTools("local", middleware.ToolCallerFunc(echoes), tool); err != nil {
+		t.Fatal(err)
+	}
+	f := c.Findings()
+	if _, listed := c.Lookup("local", "find_person"); !listed || len(f) != 1 || f[0].Kind != finding.Unchecked || f[0].Tool != "find_person" {
+		t.Errorf("listed %v, findings %v", listed, f)
 	}
 }
 

@@ -130,6 +130,9 @@ func (s *snapshot) show(id string, known *server, d *definition) *shown {
 	}
 	tool.Annotations, out.findings = l.Effective()
 	out.model = tool.ModelName()
+	if d.Unchecked != "" {
+		out.findings = append(out.findings, finding.Finding{Server: id, Tool: tool.Name(), Kind: finding.Unchecked, Text: "its answers pass unchecked, since its output schema cannot be compiled: " + d.Unchecked})
+	}
 	if d.Fault != "" {
 		out.findings = append(out.findings, finding.Finding{Server: id, Tool: tool.Name(), Kind: finding.Unreadable, Text: "declares what cannot be read: " + d.Fault})
 	}

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -36,6 +37,10 @@ type Options struct {
 	Fallback func(tool *middleware.Tool) string
 	// KeepUnnamed reports for which tools members outside the output schema stay. Nil means for none.
 	KeepUnnamed func(tool *middleware.Tool) bool
+	// WithholdUnchecked reports for which tools an answer is withheld if their output schema cannot be compiled, such as one
+	// with a pattern that only ECMAScript has. Nil means for none: such an answer passes unchecked, with a warning in the
+	// log, and catalog.Catalog.Findings names the tool.
+	WithholdUnchecked func(tool *middleware.Tool) bool
 	// ForUser gets the content that is for the user alone, and only reads it. Nil drops it.
 	ForUser func(ctx context.Context, call middleware.Call, contents []mcp.Content)
 	// Fence reports for which tools the result is put between two lines that mark it as data and that it cannot
@@ -133,7 +138,10 @@ func (c *caller) present(ctx context.Context, call middleware.Call, page *page, 
 	}()
 	a := answer{limit: c.Limit, call: call, res: res, page: page}
 	if a.contract, err = c.contract(call.Tool); err != nil {
-		return nil, withheld(call.Tool, "cannot be checked", err)
+		if _, harmless := errors.AsType[*schema.UncheckableError](err); !harmless || c.WithholdUnchecked != nil && c.WithholdUnchecked(call.Tool) {
+			return nil, withheld(call.Tool, "cannot be checked", err)
+		}
+		c.Logger.LogAttrs(ctx, slog.LevelWarn, "output: an answer passed unchecked", slog.String("tool", call.Tool.String()), slog.Any("err", err))
 	}
 	if a.contract != nil {
 		a.shape = a.contract.Shape()

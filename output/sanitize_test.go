@@ -118,6 +118,29 @@ func TestFieldsOutsideTheSchemaAreStripped(t *testing.T) {
 	})
 }
 
+// An answer passes if its schema cannot be compiled, unless the host withholds it.
+func TestAnswerOfASchemaThatCannotBeCompiled(t *testing.T) {
+	t.Parallel()
+	for _, schema := range []string{
+		`{"type":"object","properties":{"email":{"type":"string","pattern":"^(?!\\.)[^@]+@[^@]+$"}}}`,
+		`{"type":"object","properties":{"n":{"type":"integer","minimum":0,"exclusiveMinimum":true}}}`,
+	} {
+		var log bytes.Buffer
+		opts := output.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		tool := listing(t, schema, annotation.ReadOnly())
+		if res := show(t, opts, tool, answering(structured(t, map[string]any{"email": "ann@example.com"}))); res.IsError || !strings.Contains(encoded(t, res), "ann@example.com") {
+			t.Errorf("%s: got %s", schema, encoded(t, res))
+		}
+		if !strings.Contains(log.String(), "passed unchecked") {
+			t.Errorf("%s: logged is %s", schema, log.String())
+		}
+		opts.WithholdUnchecked = func(of *middleware.Tool) bool { return of.Name() == tool.Name() }
+		if res := show(t, opts, tool, answering(structured(t, map[string]any{"email": "ann@example.com"}))); !res.IsError {
+			t.Errorf("%s: withheld is %s", schema, encoded(t, res))
+		}
+	}
+}
+
 // An answer that does not keep to its schema, or cannot be checked, is withheld.
 func TestWhatCannotBeCheckedIsWithheld(t *testing.T) {
 	t.Parallel()
@@ -145,7 +168,7 @@ func TestWhatCannotBeCheckedIsWithheld(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
-			opts := output.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			opts := output.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), WithholdUnchecked: func(*middleware.Tool) bool { return true }}
 			res := show(t, opts, listing(t, tt.schema, annotation.ReadOnly()), answering(tt.res))
 			if !res.IsError || !strings.HasPrefix(said(res), tt.want) {
 				t.Errorf("IsError %v\n got  %s\n want %s…", res.IsError, said(res), tt.want)

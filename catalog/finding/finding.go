@@ -16,6 +16,7 @@ type Kind string
 const (
 	LeftOut       Kind = "left-out"       // a tool that cannot be taken, and why
 	Schema        Kind = "bad-schema"     // a tool that is left out for its input or output schema
+	Unchecked     Kind = "unchecked"      // answers that pass unchecked, since the output schema cannot be compiled
 	Unreadable    Kind = "unreadable"     // annotations, or parts of them
 	Contradiction Kind = "contradiction"  // annotations that say two things
 	Suspect       Kind = "doubted"        // declared read-only, and by its words destructive

@@ -32,12 +32,16 @@ func take(id string, def *mcp.Tool, size int, input schema.Survey) (*Definition,
 	if err := schema.CheckInput(tool.Definition.InputSchema, input); err != nil {
 		return nil, schemaError{fmt.Errorf("its input schema is not usable: %w", err)}
 	}
+	unchecked := ""
 	if tool.Definition.OutputSchema != nil {
-		if err := schema.Check(tool.Definition.OutputSchema); err != nil {
+		_, err := schema.ReadContract(tool.Definition.OutputSchema)
+		if _, harmless := errors.AsType[*schema.UncheckableError](err); harmless {
+			unchecked = Line(err)
+		} else if err != nil {
 			return nil, schemaError{fmt.Errorf("its output schema is not usable: %w", err)}
 		}
 	}
-	return &Definition{Tool: tool}, nil
+	return &Definition{Tool: tool, Unchecked: unchecked}, nil
 }
 
 // A schemaError is about a schema, which has a kind of finding of its own.

@@ -29,6 +29,7 @@ type Definition struct {
 	Tool               *middleware.Tool // without annotations
 	Declared, Inferred annotation.Annotations
 	Fault              string // of what it declares, "" for none
+	Unchecked          string // why its answers cannot be compared with its output schema, "" if they can
 	Form               []byte // its canonical form, which the digest is over, if Limits.Forms
 }
 

@@ -71,6 +71,7 @@ var rules = []rule{
 	{string(finding.NotAccepted), Error, "New or changed since the lock file.", "Nobody has accepted this definition.", "look at it with 'fairlead lock diff', and accept it with 'fairlead lock accept'"},
 	{ruleUnreachable, Error, "A server did not answer.", "It could not be started or reached, or did not list its tools.", "run its command by hand, or check its address"},
 	{string(finding.Contradiction), Warning, "Annotations that contradict each other.", "The more dangerous one counts.", "nothing has to be done; the server's author can mend it"},
+	{string(finding.Unchecked), Warning, "An output schema that cannot be compiled.", "Answers of the tool pass unchecked.", "ask the server's author for a schema without parts that only ECMAScript or an older draft has"},
 	{string(finding.Unreadable), Warning, "Annotations that cannot be read.", "They are left out, and the careful value counts.", "nothing has to be done; the server's author can mend it"},
 	{string(finding.Repeatable), Warning, "It says idempotent, and cannot be taken back.", "It is not repeated on that word.", "nothing has to be done; decide its class with 'fairlead review' if it may be repeated"},
 	{string(finding.SuspectWrite), Warning, "It is declared read-only, and its words describe a write.", "The words count until you trust the server.", "if it only reads, decide so with 'fairlead review', or believe the server with --trust"},

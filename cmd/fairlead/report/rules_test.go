@@ -47,7 +47,7 @@ func TestRules(t *testing.T) {
 func TestEachFindingEndsInANextStep(t *testing.T) {
 	t.Parallel()
 	kinds := []finding.Kind{
-		finding.LeftOut, finding.Schema, finding.Unreadable, finding.Contradiction, finding.Suspect, finding.SuspectWrite, finding.Overruled, finding.Untrusted,
+		finding.LeftOut, finding.Schema, finding.Unchecked, finding.Unreadable, finding.Contradiction, finding.Suspect, finding.SuspectWrite, finding.Overruled, finding.Untrusted,
 		finding.Repeatable, finding.Lowered, finding.Unused, finding.Unprepared, finding.Stale, finding.NotAccepted, finding.Gone, finding.Permission,
 		"declares-nothing", "class-unknown", "hidden-characters", "unreachable",
 	}
