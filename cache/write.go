@@ -3,7 +3,9 @@ package cache
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/fairlead-go/fairlead/internal/bounded"
 	"github.com/fairlead-go/fairlead/internal/fault"
@@ -13,19 +15,40 @@ import (
 )
 
 // write makes a call that may change the server. What was cached before it begins is stale, and until it has
-// returned, whatever its outcome, reads of what it may change are neither answered from the cache nor cached:
+// returned, or for half a minute longer if it may go on, reads of what it may change are neither answered from the cache nor cached:
 // nobody knows at which moment of the call the server changes. It returns the version of the result, too, and the
 // ticket for a remote cache.
 func (c *cacher) write(ctx context.Context, call *middleware.Call, names []EntityKey) (res *mcp.CallToolResult, since versions.Version, ticket string, err error) {
 	record(ctx, "passed", "it may change the server")
-	w := c.Store.servers.Begin(call.Tool.Server, names)
-	defer w.End() // also after a panic
+	w, returned := c.Store.servers.Begin(call.Tool.Server, names), false
+	defer func() {
+		if !returned || mayGoOn(ctx, err) {
+			late := w
+			time.AfterFunc(afterwards, func() { late.End() })
+			return
+		}
+		w.End()
+	}()
 	if c.Remote != nil {
 		res, ticket, err = c.writeShared(ctx, call, names)
 	} else {
 		res, err = c.next.CallTool(ctx, *call)
 	}
+	returned = true
 	return res, w.Since, ticket, err
+}
+
+// afterwards is how long a write counts as in flight that may go on at its server.
+const afterwards = shortTTL
+
+// mayGoOn reports whether a write that has returned may still happen: if its outcome is unknown, as that of a task, or if
+// its caller has given it up.
+func mayGoOn(ctx context.Context, err error) bool {
+	if err == nil || middleware.NotSent(err) {
+		return false
+	}
+	_, unknown := errors.AsType[*middleware.OutcomeUnknownError](err)
+	return unknown || ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // writeShared makes a write that other replicas are told of.

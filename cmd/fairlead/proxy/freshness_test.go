@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
@@ -141,4 +142,46 @@ func TestWriteOfOneClientEndsWhatAnotherHasRead(t *testing.T) {
 			t.Errorf("after another client's write: %s", got)
 		}
 	})
+}
+
+// A write that ends after its call ends what was read meanwhile: as a task, or by an answer that nobody waits for any more.
+func TestWriteThatEndsLaterEndsWhatWasRead(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]string{
+		"a task":           `{"taskId":"t1","status":"completed","result":{"content":[]}}`,
+		"a task that ends": `{"taskId":"t1","status":"cancelled"}`,
+		"a late answer":    ``,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newPlain(readThing, writeThing)
+			s.hold, s.held = make(chan struct{}), "add_thing"
+			if end != "" {
+				close(s.hold)
+				s.answer = func(method, params string) string {
+					if method == "tools/call" && strings.Contains(params, "add_thing") {
+						return `{"resultType":"task","taskId":"t1","status":"working"}`
+					}
+					return ""
+				}
+			}
+			p := s.proxy(t, proxy.Options{Trust: true, Confirm: approve(true), Policy: decided(t, `{"cache": {"*": "10m"}, "timeout": {"default": "5s", "cap": "5s"}}`)})
+			reader, writer := s.client(t, p), s.client(t, p)
+			writer.call(`{"name":"add_thing","arguments":{}}`)
+			time.Sleep(2 * time.Minute)
+			before := reader.call(`{"name":"read_thing"}`)
+			if reader.call(`{"name":"read_thing"}`); len(s.calls()) != 2 {
+				t.Fatalf("%s: a second read was not answered by the first: %v", name, s.calls())
+			}
+			if end == "" {
+				close(s.hold)
+			} else {
+				s.tell(`{"jsonrpc":"2.0","method":"notifications/tasks","params":` + end + `}`)
+			}
+			synctest.Wait()
+			reader.call(`{"name":"read_thing"}`)
+			if len(s.calls()) != 3 {
+				t.Errorf("%s: what was read before is still %s", name, before)
+			}
+		})
+	}
 }

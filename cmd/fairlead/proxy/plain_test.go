@@ -91,6 +91,15 @@ func (s *plain) answers(answer func(method, params string) string) {
 	s.answer = answer
 }
 
+// tell sends a line to every client.
+func (s *plain) tell(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.conns {
+		_, _ = io.WriteString(c, line+"\n")
+	}
+}
+
 // redefine changes the tools and notifies every client.
 func (s *plain) redefine(tools ...string) {
 	s.mu.Lock()

@@ -287,6 +287,9 @@ func (s *session) learn(from *server, raw json.RawMessage) {
 		s.tokens.CompareAndDelete(string(t.token), tokenOf{task: from})
 	}
 	s.mu.Unlock()
+	if t != nil && t.of != nil && status != "working" && status != "input_required" { // also a task that was cancelled
+		s.proxy.store.Forget(t.of.Name, "*")
+	}
 	if known {
 		return
 	}
