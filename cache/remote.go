@@ -36,7 +36,7 @@ type Remote interface {
 	End(ctx context.Context, w Write) (ticket string, err error)
 }
 
-// A Name is the hash of what names one entity, the same in every process.
+// An EntityKey is the hash of what names one entity, the same in every process.
 type EntityKey [16]byte
 
 // A Read is a call whose result is looked for.

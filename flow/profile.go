@@ -31,7 +31,7 @@ func (t *tracer) profile(tool *middleware.Tool) *profile {
 		return p
 	}
 	p := &profile{kinds: make(map[string]argumentKind)}
-	t.members(p, tool, tool.Definition.InputSchema, 0)
+	p.members(tool.Definition.InputSchema, 0)
 	for _, word := range split(tool.Name()) {
 		p.commits, p.moves = p.commits || slices.Contains(commits, word), p.moves || word == "move" || word == "copy" || word == "rename"
 		if len(word) >= minPart && !slices.ContainsFunc(p.stems, func(s []byte) bool { return strings.HasPrefix(word, string(s)) }) {
@@ -43,7 +43,7 @@ func (t *tracer) profile(tool *middleware.Tool) *profile {
 }
 
 // members notes the kinds of a schema's properties, at every depth.
-func (t *tracer) members(p *profile, tool *middleware.Tool, schema any, depth int) {
+func (p *profile) members(schema any, depth int) {
 	switch at := schema.(type) {
 	case map[string]any:
 		if depth > 8 {
@@ -60,11 +60,11 @@ func (t *tracer) members(p *profile, tool *middleware.Tool, schema any, depth in
 			p.kinds[name] = kind
 		}
 		for _, below := range at {
-			t.members(p, tool, below, depth+1)
+			p.members(below, depth+1)
 		}
 	case []any:
 		for _, below := range at {
-			t.members(p, tool, below, depth+1)
+			p.members(below, depth+1)
 		}
 	}
 }
