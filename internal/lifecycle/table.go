@@ -104,7 +104,7 @@ const (
 // A Reading is what a model reads as the outcome of its call. The error types are those of package hitl.
 type Reading string
 
-// What a model reads.
+// Texts that a model reads.
 const (
 	ReadsNothing     Reading = "" // its call waits or is being made
 	ReadsResult      Reading = "the result"
@@ -119,7 +119,7 @@ const (
 // A Notice is what the person who is asked can read from it.
 type Notice string
 
-// What a person reads.
+// Texts that a person reads.
 const (
 	SeesNothing  Notice = ""
 	SeesRequest  Notice = "the question"

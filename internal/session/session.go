@@ -25,7 +25,7 @@ type Caller interface {
 }
 
 // Executor returns the unguarded end of a chain. It checks the arguments once more, so that no text reaches a
-// server that two parsers could read differently. What HTTP reports of a call is watched unless the session has a
+// server that two parsers could read differently. The reports of HTTP about a call are watched unless the session has a
 // method OverHTTP that returns false.
 func Executor(session Caller) middleware.ToolCaller {
 	http := true

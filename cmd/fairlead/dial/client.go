@@ -1,6 +1,6 @@
 package dial
 
-// What a person switched off in a client stays off here. Clients keep that beside a server, in its entry, or elsewhere in
+// A server or tool that a person switched off in a client stays off here. Clients keep that beside a server, in its entry, or elsewhere in
 // their files: a list of names, a list for each project, the names of tools, patterns for them. Which client wrote a file
 // follows from its name and folder, or from members that only one client has.
 

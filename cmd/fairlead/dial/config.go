@@ -24,7 +24,7 @@ const maxConfig = 64 << 20
 // "mcp"), "context_servers" (Zed), "mcp" (opencode), or "mcp_servers" in a .toml file (Codex).
 //
 // With names, it returns those servers, switched off or not; otherwise all that are not switched off.
-// What is switched off in the client's files stays off: a server that is not named, and the tools in Target.Tools.
+// Servers that are switched off in the client's files stay off: a server that is not named, and the tools in Target.Tools.
 //
 // The error names file and entry. A file without servers is an error too. If some of the entries can be used, the others
 // are returned with their Fault.

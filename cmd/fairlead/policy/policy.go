@@ -109,7 +109,7 @@ type Rule struct {
 }
 
 // Accepted is what an entry that approves was accepted for. A tool whose definition changes later is not covered by it
-// any more, unless its class is no stricter than that.
+// any more, unless its class is not stricter than that.
 type Accepted struct {
 	// Class is the strictest class that is covered. Without one and without a Definition, that is Moderate, and Unknown.
 	Class *annotation.Safety

@@ -234,7 +234,7 @@ func (r *remote) end() (first bool) {
 }
 
 // turnedAway returns the error of a request that was answered by a status of HTTP. If the server does not know the
-// session any more, nothing is sent in it from then on. What was sent in it before gets its own answer.
+// session any more, nothing is sent in it from then on. Requests that were sent in it before get their own answers.
 func (r *remote) turnedAway(res *http.Response, body []byte, answered bool) *httpError {
 	why := &httpError{status: res.Status, reason: reasonIn(body)}
 	why.ended = r.session.value() != "" && (res.StatusCode == http.StatusNotFound ||

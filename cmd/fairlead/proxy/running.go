@@ -38,7 +38,7 @@ func (u *underWay) Value(key any) any {
 	return u.Context.Value(key)
 }
 
-// underWayIn returns the request that a context is of. What belongs to none gets one of its own.
+// underWayIn returns the request that a context is of. Anything that belongs to none gets one of its own.
 func underWayIn(ctx context.Context) *underWay {
 	if u, ok := ctx.Value(underWayKey{}).(*underWay); ok {
 		return u
