@@ -106,7 +106,7 @@ func TestAuditAnswersWhatWasDeletedAndByWhom(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	record, rules := filepath.Join(folder, "calls.jsonl"), filepath.Join(folder, "policy.json")
-	if err := os.WriteFile(rules, []byte("{\"rules\": [\n{\"tool\": \"command.test/send_message\", \"decide\": \"allow\"}]}"), 0o600); err != nil {
+	if err := os.WriteFile(rules, []byte("{\"rules\": [\n{\"tool\": \"command.test/send_message\", \"decide\": \"allow\", \"class\": \"dangerous\"}]}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	exe, env := mcptest.Child(t, "lying")

@@ -147,7 +147,7 @@ func TestPolicyDecides(t *testing.T) {
 	p, err := policy.Parse("policy.json", []byte(`{"rules": [
 		{"tool": "claude-code/WebSearch", "decide": "deny", "reason": "use the library"},
 		{"tool": "claude-code/Bash", "decide": "ask"},
-		{"tool": "claude-code/Write", "decide": "allow"},
+		{"tool": "claude-code/Write", "decide": "allow", "class": "dangerous"},
 		{"tool": "files/*", "decide": "deny"}]}`))
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 )
 
-// What a policy allowed of a tool that reads is not allowed any more when the tool deletes, also after a restart.
+// A policy that allowed a tool which reads does not allow it any more when the tool deletes, also after a restart.
 func TestWhatWasAllowedEndsWithTheDefinition(t *testing.T) {
 	t.Parallel()
 	const read = `{"name":"note","description":"Gets a note.","inputSchema":{"type":"object"}}`

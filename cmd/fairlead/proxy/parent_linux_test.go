@@ -87,6 +87,9 @@ func TestHangUpReopensTheRecord(t *testing.T) {
 	program, dir := build(t), t.TempDir()
 	record, rules := dir+"/calls.jsonl", dir+"/policy.json"
 	decide := func(what string) {
+		if what == "allow" {
+			what += `", "class": "dangerous`
+		}
 		if err := os.WriteFile(rules, []byte(`{"rules": [{"tool": "server/delete_thing", "decide": "`+what+`"}]}`), 0o600); err != nil {
 			t.Fatal(err)
 		}

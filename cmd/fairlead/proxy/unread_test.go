@@ -125,7 +125,7 @@ func TestListIsShownAfterItWasAccepted(t *testing.T) {
 	})
 }
 
-// Whatever a client reads of an answer is a source of later arguments: a stranger's account is not paid under a rule that
+// Each part of an answer that a client reads is a source of later arguments: a stranger's account is not paid under a rule that
 // allows payments.
 func TestAnswerIsASourceInEveryPart(t *testing.T) {
 	t.Parallel()
