@@ -32,7 +32,7 @@ var (
 
 func wordSet(text string) map[string]bool {
 	set := make(map[string]bool)
-	for _, w := range strings.Fields(text) {
+	for w := range strings.FieldsSeq(text) {
 		set[w] = true
 	}
 	return set

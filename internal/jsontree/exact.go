@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 )
 
 // Exact decodes a JSON text as package json does, and keeps the digits of its numbers: one that a float64 would write in
@@ -57,7 +58,7 @@ func Rounded(raw []byte) bool {
 			}
 		case c == '-' || '0' <= c && c <= '9':
 			end := i + 1
-			for end < len(raw) && bytes.IndexByte([]byte("+-.0123456789eE"), raw[end]) >= 0 {
+			for end < len(raw) && strings.IndexByte("+-.0123456789eE", raw[end]) >= 0 {
 				end++
 			}
 			if !short(raw[i:end]) {

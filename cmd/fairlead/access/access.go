@@ -16,6 +16,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/fairlead-go/fairlead/catalog/mount"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -261,6 +263,9 @@ func (a *Access) verify(ctx context.Context, token string, _ *http.Request) (*au
 	if err == nil {
 		err = t.Claims(&claims)
 	}
+	if err == nil {
+		err = unambiguous(token, claims)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", auth.ErrInvalidToken, err)
 	}
@@ -270,6 +275,28 @@ func (a *Access) verify(ctx context.Context, token string, _ *http.Request) (*au
 		return nil, fmt.Errorf("%w: its email address is not verified", auth.ErrInvalidToken)
 	}
 	return &auth.TokenInfo{UserID: user, Expiration: t.Expiry, Scopes: words(claims[a.Tokens.Scopes])}, nil
+}
+
+// unambiguous returns an error for a token with a claim twice, in any case, or with the name of a registered claim in
+// another case (RFC 7519, 4.1: names are compared as they are written), since the verifier would take it for that claim.
+func unambiguous(token string, claims map[string]any) error {
+	for part := range strings.SplitSeq(token[:strings.LastIndexByte(token, '.')], ".") {
+		text, err := base64.RawURLEncoding.DecodeString(part)
+		if err == nil {
+			err = mount.Unambiguous(text)
+		}
+		if err != nil {
+			return fmt.Errorf("it can be read in two ways: %w", err)
+		}
+	}
+	for name := range claims {
+		for _, registered := range []string{"iss", "sub", "aud", "exp", "nbf", "iat", "jti"} {
+			if name != registered && strings.EqualFold(name, registered) {
+				return fmt.Errorf("it can be read in two ways: its claim %q is %q in another case", name, registered)
+			}
+		}
+	}
+	return nil
 }
 
 // words are those of a claim: a string with spaces between them, or a list.

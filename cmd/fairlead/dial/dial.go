@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/catalog/mount"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/childenv"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/errtext"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -74,7 +75,7 @@ func (s *Server) transport() mcp.Transport {
 	if t.URL == "" {
 		command := exec.Command(t.Command[0], t.Command[1:]...)
 		command.Dir = t.Dir
-		command.Env = os.Environ()
+		command.Env = childenv.Environ()
 		for name, value := range t.Env {
 			command.Env = append(command.Env, name+"="+value)
 		}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/fairlead-go/fairlead/cmd/fairlead/childenv"
 )
 
 // An expander replaces what a configuration only names. The first that is missing is its fault,
@@ -80,6 +82,10 @@ func (x *expander) variable(name, written string) string {
 		return ""
 	case qualified:
 		name = rest
+	}
+	if childenv.Own(name) {
+		x.failed(fmt.Errorf("needs the variable %.100q, which is Fairlead's own and is given to no server", name))
+		return ""
 	}
 	value, set := os.LookupEnv(name)
 	if !set && x.env != nil {

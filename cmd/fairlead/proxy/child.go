@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/childenv"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
@@ -71,7 +72,7 @@ func startChild(s Server, log *slog.Logger, to sink) (*stdio, error) {
 		return nil, fmt.Errorf("its folder (cwd) %q is a file", s.Dir)
 	}
 	command := exec.Command(s.Command[0], s.Command[1:]...)
-	command.Env = append(os.Environ(), s.Env...)
+	command.Env = append(childenv.Environ(), s.Env...)
 	command.Dir = s.Dir
 	command.Stderr = s.Stderr
 	command.WaitDelay = endPatience // for what its own children hold open
