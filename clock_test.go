@@ -39,7 +39,8 @@ func TestWaitsAndExpiriesStayOnTheMonotonicClock(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				text = bytes.ReplaceAll(text, []byte(".UTC().Format("), nil) // for people to read
+				text = bytes.ReplaceAll(text, []byte(".UTC().Format("), nil)     // for people to read
+				text = bytes.ReplaceAll(text, []byte("InDoubt.UnixNano()"), nil) // in a digest, never compared as a time
 				if found := offTheClock.Find(text); found != nil {
 					t.Errorf("%s: %s leaves the monotonic clock", file, found)
 				}

@@ -119,7 +119,7 @@ func (r *result) read(res *mcp.CallToolResult, err error) string {
 		}
 	}
 	if res == nil {
-		return strings.Join(parts, "\n")
+		return strings.Join(parts, partEnd)
 	}
 	r.claim(res.Meta)
 	for _, c := range res.Content {
@@ -161,8 +161,12 @@ func (r *result) read(res *mcp.CallToolResult, err error) string {
 			parts = append(parts, texts(raw))
 		}
 	}
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "\n")
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), partEnd)
 }
+
+// partEnd is between the parts of a result, such as its blocks and their _meta. What is quoted around a value does not go
+// past it.
+const partEnd = "\n\f"
 
 // other returns the texts of a _meta.
 func other(meta mcp.Meta) string {

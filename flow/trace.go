@@ -225,8 +225,13 @@ func around(t *folded.Text, at, n int) string {
 	end := min(len(t.Raw), from+max(n, len(t.Part(at, n))))
 	room := max(0, maxAround-(end-from)) / 2
 	before, after := max(0, from-room), min(len(t.Raw), end+room)
-	if blank := strings.IndexAny(t.Raw[before:from], " \t\n"); before > 0 && blank >= 0 {
+	if part := strings.LastIndex(t.Raw[before:from], partEnd); part >= 0 {
+		before += part + len(partEnd)
+	} else if blank := strings.IndexAny(t.Raw[before:from], " \t\n"); before > 0 && blank >= 0 {
 		before += blank // no part of a word
+	}
+	if part := strings.Index(t.Raw[end:after], partEnd); part >= 0 {
+		after = end + part
 	}
 	return quote(strings.Join(strings.Fields(strings.ToValidUTF8(t.Raw[before:after], "")), " "), maxAround+8)
 }

@@ -336,7 +336,7 @@ func TestApprovalsAndResultsOfAnotherDefinitionAreVoid(t *testing.T) {
 		Confirm: hitl.New(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
 			asked++
 			return hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Always, By: "ann"}, nil
-		}), hitl.Options{Remember: hitl.Always, Store: approvals.NewMemory()}),
+		}), hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, Store: approvals.NewMemory()}),
 		Cache: cache.New(cache.Options{}),
 	}
 	caller := std.Then(c)
