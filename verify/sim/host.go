@@ -119,7 +119,7 @@ func wrap(do func(context.Context, middleware.Call, middleware.ToolCaller) (*mcp
 type seenKey struct{}
 
 // atCache records the calls that reach the cache, and those that the cache counts as writes.
-func (w *scenario) atCache(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (*mcp.CallToolResult, error) {
+func (w *scenario) atCache(ctx context.Context, call middleware.Call, next middleware.ToolCaller) (res *mcp.CallToolResult, err error) {
 	w.mu.Lock()
 	r := w.calls[call.ID]
 	r.passes++
@@ -134,17 +134,40 @@ func (w *scenario) atCache(ctx context.Context, call middleware.Call, next middl
 	r.overlaps = len(w.writing[server]) > 0
 	r.touched = touch(w.writing[server], named)
 	w.mu.Unlock()
-	if isWrite {
-		defer func() {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			under := w.writing[server]
-			at := slices.Index(under, named)
-			w.writing[server] = slices.Delete(under, at, at+1)
-			w.writeEvents[server] = append(w.writeEvents[server], time.Now())
-		}()
+	if !isWrite {
+		return next.CallTool(ctx, call)
 	}
-	return next.CallTool(ctx, call)
+	returned := false
+	end := func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		under := w.writing[server]
+		at := slices.Index(under, named)
+		w.writing[server] = slices.Delete(under, at, at+1)
+		w.writeEvents[server] = append(w.writeEvents[server], time.Now())
+	}
+	defer func() {
+		if !returned || mayGoOn(ctx, err) {
+			time.AfterFunc(afterwards, end)
+			return
+		}
+		end()
+	}()
+	res, err = next.CallTool(ctx, call)
+	returned = true
+	return res, err
+}
+
+// afterwards is how long a write counts as in flight that may go on at its server, as the cache has it.
+const afterwards = 30 * time.Second
+
+// mayGoOn reports whether a write that has returned may still happen.
+func mayGoOn(ctx context.Context, err error) bool {
+	if err == nil || middleware.NotSent(err) {
+		return false
+	}
+	_, unknown := errors.AsType[*middleware.OutcomeUnknownError](err)
+	return unknown || ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // atLimit records the calls that pass the rate limit.
