@@ -43,6 +43,7 @@ func TestPaths(t *testing.T) {
 		{"another folder that is left", run, `{"command":"cat ../../main.go","cwd":"src"}`, dangerous},
 		{"another folder outside", run, `{"command":"ls","workingDirectory":"/etc"}`, dangerous},
 		{"a folder to write in", run, `{"command":"echo x > a","cwd":"/work/app/scratch/sub"}`, moderate},
+		{"a folder outside, and no path", run, `{"command":"echo hi","cwd":"/srv/other"}`, dangerous},
 		{"a folder that is no text", run, `{"command":"ls","cwd":["/etc"]}`, dangerous},
 		{"two folders", run, `{"command":"ls","cwd":"src","dir":"src"}`, dangerous},
 
