@@ -120,6 +120,8 @@ func ruleOf(d deed) preflight.Rule {
 		return func(a preflight.Arguments) (preflight.Verdict, bool) {
 			return pathOf(a, readVerdict)
 		}
+	case search:
+		return searchVerdict
 	case change:
 		return func(a preflight.Arguments) (preflight.Verdict, bool) {
 			return pathOf(a, changeVerdict)
@@ -201,6 +203,29 @@ func pathOf(a preflight.Arguments, judge func(folder, path string) preflight.Ver
 // readVerdict judges the reading of a file as the shell's cat is: the file may hold secrets by its name.
 func readVerdict(_, path string) preflight.Verdict {
 	return probe.Shell("cat -- '" + strings.ReplaceAll(path, "'", `'\''`) + "'")
+}
+
+// searchNames are the arguments that name where a search looks, beside pathNames.
+var searchNames = []string{"paths", "include", "glob", "includePattern"}
+
+// searchVerdict judges a search by each place that it names, as the reading of that place: a search prints what it finds.
+func searchVerdict(a preflight.Arguments) (preflight.Verdict, bool) {
+	for _, name := range slices.Concat(pathNames, searchNames) {
+		raw, there := a.Raw(name)
+		if !there || string(raw) == "null" {
+			continue
+		}
+		places := make([]string, 1)
+		if json.Unmarshal(raw, &places[0]) != nil && json.Unmarshal(raw, &places) != nil {
+			return preflight.Verdict{Why: name + " is neither a string nor a list of strings"}, true
+		}
+		for _, place := range places {
+			if v := readVerdict("", place); v.Annotations.Safety() != annotation.Safe {
+				return v, true
+			}
+		}
+	}
+	return preflight.Verdict{}, false
 }
 
 // acting are parts of paths of files that another program runs or obeys: a change of them acts later, when nobody is
