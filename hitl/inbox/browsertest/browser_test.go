@@ -167,11 +167,17 @@ func visible(css string) chromedp.Action[chromedp.Void] {
 	return until("document.querySelector(" + quoted(css) + ")?.checkVisibility({visibilityProperty: true}) === true")
 }
 
-// click waits until a control can be pressed, which one that approves cannot be in its first moment, and presses it.
+// ready waits until a control can be pressed: one that approves cannot be in its first moment, nor for a while after it has
+// moved, which the page's script measures.
+func ready(css string) chromedp.Action[chromedp.Void] {
+	return until("(c => c?.checkVisibility({visibilityProperty: true}) && !c.disabled && " +
+		"(!c.matches('.yes') || typeof place !== 'function' || performance.now() - place(c) >= 600))(document.querySelector(" + quoted(css) + ")) === true")
+}
+
+// click waits until a control can be pressed, and presses it.
 func click(css string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
-		ready := "(c => c?.checkVisibility({visibilityProperty: true}) && !c.disabled)(document.querySelector(" + quoted(css) + ")) === true"
-		if v, err := until(ready)(ctx, tab); err != nil {
+		if v, err := ready(css)(ctx, tab); err != nil {
 			return v, err
 		}
 		return chromedp.Click(chromedp.CSS(css))(ctx, tab)
