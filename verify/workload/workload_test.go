@@ -26,8 +26,9 @@ func TestFairleadDoesNoHarmAndSavesCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := outcome(t, name, false)
 			harmless(t, got)
-			if got.server*5 > bare.server*4 {
-				t.Errorf("%d calls reached a server, more than 0.8 of the %d without a chain", got.server, bare.server)
+			// It was 0.8 before reads were kept out of the cache for half a minute behind a write that may go on.
+			if got.server*20 > bare.server*17 {
+				t.Errorf("%d calls reached a server, more than 0.85 of the %d without a chain", got.server, bare.server)
 			}
 			if got.server*10 > best.server*14 {
 				t.Errorf("%d calls reached a server, more than 1.4 of the oracle's %d", got.server, best.server)
