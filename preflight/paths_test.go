@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/preflight"
 )
 
-var below = preflight.Paths{Folder: "/work/app", Home: "/home/me", Read: []string{"~/notes"}, Write: []string{"scratch"}}
+var below = preflight.Paths{Folder: "/srv/app", Home: "/home/me", Read: []string{"~/notes"}, Write: []string{"scratch"}}
 
 func withPaths(p preflight.Paths) preflight.Options {
 	return preflight.Options{Paths: func(tool *middleware.Tool) *preflight.Paths {
@@ -42,7 +42,7 @@ func TestPaths(t *testing.T) {
 		{"another folder", run, `{"command":"cat ../main.go","cwd":"src"}`, safe},
 		{"another folder that is left", run, `{"command":"cat ../../main.go","cwd":"src"}`, dangerous},
 		{"another folder outside", run, `{"command":"ls","workingDirectory":"/etc"}`, dangerous},
-		{"a folder to write in", run, `{"command":"echo x > a","cwd":"/work/app/scratch/sub"}`, moderate},
+		{"a folder to write in", run, `{"command":"echo x > a","cwd":"/srv/app/scratch/sub"}`, moderate},
 		{"a folder outside, and no path", run, `{"command":"echo hi","cwd":"/srv/other"}`, dangerous},
 		{"a folder that is no text", run, `{"command":"ls","cwd":["/etc"]}`, dangerous},
 		{"two folders", run, `{"command":"ls","cwd":"src","dir":"src"}`, dangerous},
@@ -51,15 +51,15 @@ func TestPaths(t *testing.T) {
 		{"a file outside", reads, `{"path":"/etc/passwd"}`, dangerous},
 		{"a file that is left for", reads, `{"path":"src/../../x"}`, dangerous},
 		{"a file at home", reads, `{"path":"~/notes/x"}`, safe},
-		{"a secret inside", reads, `{"path":"/work/app/.env"}`, dangerous},
+		{"a secret inside", reads, `{"path":"/srv/app/.env"}`, dangerous},
 		{"a key", reads, `{"file_path":"deploy/server.pem"}`, dangerous},
-		{"the profile of a browser", reads, `{"path":"/work/app/.config/google-chrome/Default/Cookies"}`, dangerous},
+		{"the profile of a browser", reads, `{"path":"/srv/app/.config/google-chrome/Default/Cookies"}`, dangerous},
 		{"a list of files", reads, `{"paths":["main.go","go.mod"]}`, safe},
 		{"a list with one outside", reads, `{"paths":["main.go","../x"]}`, dangerous},
 		{"a file in an object", reads, `{"options":{"sourceFile":"/etc/passwd"}}`, dangerous},
 		{"a URL of a file", reads, `{"uri":"file:///etc/passwd"}`, dangerous},
-		{"a URL of a file inside", reads, `{"uri":"file:///work/app/main.go"}`, safe},
-		{"a URL of a file in disguise", reads, `{"uri":"file:///work/app/%2e%2e/%2e%2e/etc/passwd"}`, dangerous},
+		{"a URL of a file inside", reads, `{"uri":"file:///srv/app/main.go"}`, safe},
+		{"a URL of a file in disguise", reads, `{"uri":"file:///srv/app/%2e%2e/%2e%2e/etc/passwd"}`, dangerous},
 		{"a URL of a page", reads, `{"url":"https://example.com/etc/passwd"}`, safe},
 		{"a text that is no path", reads, `{"query":"/etc/passwd"}`, safe},
 		{"a variable", reads, `{"path":"$HOME/x"}`, dangerous},

@@ -10,7 +10,7 @@ import (
 
 func TestRoots(t *testing.T) {
 	t.Parallel()
-	r, err := paths.Roots{Folder: "/work/app/", Home: "/home/me", Read: []string{".", "/usr/share", "~/notes"}, Write: []string{"scratch", "/tmp/x"}}.Clean()
+	r, err := paths.Roots{Folder: "/srv/app/", Home: "/home/me", Read: []string{".", "/usr/share", "~/notes"}, Write: []string{"scratch", "/tmp/x"}}.Clean()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,9 +19,9 @@ func TestRoots(t *testing.T) {
 		reads, write bool
 	}{
 		{"main.go", true, false},
-		{"/work/app", true, false},
-		{"/work/application", false, false},
-		{"/work", false, false},
+		{"/srv/app", true, false},
+		{"/srv/application", false, false},
+		{"/srv", false, false},
 		{"..", false, false},
 		{"a/../../b", false, false},
 		{"a/../b", true, false},
@@ -51,7 +51,7 @@ func TestRoots(t *testing.T) {
 			t.Errorf("%q is written: %v, want %v", tt.name, got, tt.write)
 		}
 	}
-	if !r.Writes("/work/app/scratch", true) {
+	if !r.Writes("/srv/app/scratch", true) {
 		t.Error("nothing may be put into a root")
 	}
 }
@@ -61,9 +61,9 @@ func TestRootsThatAreWrong(t *testing.T) {
 	for name, r := range map[string]paths.Roots{
 		"no folder":         {},
 		"a relative folder": {Folder: "work"},
-		"a relative home":   {Folder: "/work", Home: "me"},
-		"no home":           {Folder: "/work", Read: []string{"~/x"}},
-		"an empty root":     {Folder: "/work", Write: []string{""}},
+		"a relative home":   {Folder: "/srv", Home: "me"},
+		"no home":           {Folder: "/srv", Read: []string{"~/x"}},
+		"an empty root":     {Folder: "/srv", Write: []string{""}},
 	} {
 		if _, err := r.Clean(); err == nil {
 			t.Errorf("%s: no error", name)

@@ -18,11 +18,11 @@ func roots(tb testing.TB, r paths.Roots) *paths.Roots {
 	return &clean
 }
 
-// byRoots are command lines with their class below the roots of [bounded]: reads of /work/app and of ~/notes, writes of
-// /work/app/scratch and /tmp/out.
+// byRoots are command lines with their class below the roots of [bounded]: reads of /srv/app and of ~/notes, writes of
+// /srv/app/scratch and /tmp/out.
 const byRoots = `
 	safe      cat main.go
-	safe      cat /work/app/main.go
+	safe      cat /srv/app/main.go
 	safe      cat ~/notes/today "$HOME/notes/x" ${HOME}/notes/y
 	safe      cat "$PWD/main.go"
 	safe      cat src/../main.go
@@ -53,7 +53,7 @@ const byRoots = `
 	dangerous cat /etc/passwd
 	dangerous cat ../other/secret
 	dangerous cat src/../../other
-	dangerous cat /work/application/x
+	dangerous cat /srv/application/x
 	dangerous cat ~/.bashrc
 	dangerous cat ~root/x
 	dangerous cat "$HOME/.profile"
@@ -163,7 +163,7 @@ const byRoots = `
 	dangerous echo x > scratch/a; rm x`
 
 func bounded(tb testing.TB) *paths.Roots {
-	return roots(tb, paths.Roots{Folder: "/work/app", Home: "/home/me", Read: []string{"~/notes"}, Write: []string{"scratch", "/tmp/out"}})
+	return roots(tb, paths.Roots{Folder: "/srv/app", Home: "/home/me", Read: []string{"~/notes"}, Write: []string{"scratch", "/tmp/out"}})
 }
 
 func TestFilesBelowRoots(t *testing.T) {
@@ -202,7 +202,7 @@ func TestRootsOnlyRaiseReads(t *testing.T) {
 // Without roots for reads, only what holds secrets asks; the folder may be any.
 func TestRootsForWritesAlone(t *testing.T) {
 	t.Parallel()
-	in := roots(t, paths.Roots{Folder: "/work/app", Write: []string{"scratch"}})
+	in := roots(t, paths.Roots{Folder: "/srv/app", Write: []string{"scratch"}})
 	for text, want := range map[string]annotation.Safety{
 		"cat /etc/passwd":             annotation.Safe,
 		"cat $FILE":                   annotation.Safe,

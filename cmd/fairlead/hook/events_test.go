@@ -51,7 +51,7 @@ func TestBadEvents(t *testing.T) {
 		"not UTF-8":                 {event("Bash", "{\"command\":\"ls \xff\"}"), "deny"},
 		"a path as session":         {strings.Replace(event("Bash", `{"command":"ls"}`), `"session_id":"s"`, `"session_id":"../../etc"`, 1), "allow"},
 		"no session":                {strings.Replace(event("Bash", `{"command":"ls"}`), `"session_id":"s",`, "", 1), "allow"},
-		"no folder":                 {strings.Replace(event("Edit", `{"file_path":"a"}`), `"cwd":"/work/project",`, "", 1), "ask"},
+		"no folder":                 {strings.Replace(event("Edit", `{"file_path":"a"}`), `"cwd":"/srv/project",`, "", 1), "ask"},
 		"arguments that are a list": {event("Bash", `["ls"]`), "error"},
 		"no arguments":              {event("Bash", `null`), "ask"},
 		"a command that is a list":  {event("shell", `{"command":["bash","-lc","rm a"]}`), "ask"},

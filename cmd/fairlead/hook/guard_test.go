@@ -11,7 +11,7 @@ import (
 
 // event writes an event of Claude Code before a tool.
 func event(tool, input string, more ...string) string {
-	return fmt.Sprintf(`{"session_id":"s","cwd":"/work/project","hook_event_name":"PreToolUse","tool_name":%q,"tool_input":%s%s}`, tool, input, strings.Join(more, ""))
+	return fmt.Sprintf(`{"session_id":"s","cwd":"/srv/project","hook_event_name":"PreToolUse","tool_name":%q,"tool_input":%s%s}`, tool, input, strings.Join(more, ""))
 }
 
 // decided returns the verdict about an event, "" for none, with the reason.
@@ -58,9 +58,9 @@ func TestVerdicts(t *testing.T) {
 		"a read of the shell":         {"claude-code", event("Bash", `{"command":"git log --oneline | head -3"}`), "allow"},
 		"a deletion":                  {"claude-code", event("Bash", `{"command":"rm -rf build"}`), "ask"},
 		"a secret":                    {"claude-code", event("Bash", `{"command":"cat ~/.ssh/id_rsa"}`), "ask"},
-		"a file":                      {"claude-code", event("Read", `{"file_path":"/work/project/main.go"}`), "allow"},
+		"a file":                      {"claude-code", event("Read", `{"file_path":"/srv/project/main.go"}`), "allow"},
 		"a file of secrets":           {"claude-code", event("Read", `{"file_path":"/root/.aws/credentials"}`), "ask"},
-		"an edit":                     {"claude-code", event("Edit", `{"file_path":"/work/project/main.go","old_string":"a","new_string":"b"}`), "ask"},
+		"an edit":                     {"claude-code", event("Edit", `{"file_path":"/srv/project/main.go","old_string":"a","new_string":"b"}`), "ask"},
 		"an edit that is accepted":    {"claude-code", event("Edit", `{"file_path":"main.go","old_string":"a","new_string":"b"}`, `,"permission_mode":"acceptEdits"`), ""},
 		"an edit elsewhere":           {"claude-code", event("Edit", `{"file_path":"/etc/hosts","old_string":"a","new_string":"b"}`, `,"permission_mode":"acceptEdits"`), "ask"},
 		"an edit above":               {"claude-code", event("Write", `{"file_path":"../x","content":"b"}`, `,"permission_mode":"acceptEdits"`), "ask"},
@@ -81,10 +81,10 @@ func TestVerdicts(t *testing.T) {
 		"Gemini, a read":              {"gemini", strings.Replace(event("run_shell_command", `{"command":"ls"}`), "PreToolUse", "BeforeTool", 1), "allow"},
 		"Gemini, a deletion":          {"gemini", strings.Replace(event("run_shell_command", `{"command":"rm -rf build"}`), "PreToolUse", "BeforeTool", 1), "deny"},
 		"Gemini, an edit":             {"gemini", strings.Replace(event("write_file", `{"file_path":"a.go","content":""}`), "PreToolUse", "BeforeTool", 1), ""},
-		"Cursor, a read":              {"cursor", `{"conversation_id":"c","hook_event_name":"beforeShellExecution","command":"ls","cwd":"/work/project"}`, "allow"},
-		"Cursor, a deletion":          {"cursor", `{"conversation_id":"c","hook_event_name":"beforeShellExecution","command":"rm -rf /","cwd":"/work/project"}`, "ask"},
-		"Copilot, a read":             {"copilot", `{"timestamp":1,"cwd":"/work/project","toolName":"bash","toolArgs":"{\"command\":\"ls\"}"}`, "allow"},
-		"Copilot, a deletion":         {"copilot", `{"timestamp":1,"cwd":"/work/project","toolName":"bash","toolArgs":"{\"command\":\"rm -rf dist\"}"}`, "ask"},
+		"Cursor, a read":              {"cursor", `{"conversation_id":"c","hook_event_name":"beforeShellExecution","command":"ls","cwd":"/srv/project"}`, "allow"},
+		"Cursor, a deletion":          {"cursor", `{"conversation_id":"c","hook_event_name":"beforeShellExecution","command":"rm -rf /","cwd":"/srv/project"}`, "ask"},
+		"Copilot, a read":             {"copilot", `{"timestamp":1,"cwd":"/srv/project","toolName":"bash","toolArgs":"{\"command\":\"ls\"}"}`, "allow"},
+		"Copilot, a deletion":         {"copilot", `{"timestamp":1,"cwd":"/srv/project","toolName":"bash","toolArgs":"{\"command\":\"rm -rf dist\"}"}`, "ask"},
 		"another client's event":      {"gemini", event("Bash", `{"command":"ls"}`), "error"},
 		"a member twice":              {"claude-code", event("Bash", `{"command":"ls","command":"rm -rf /"}`), "error"},
 		"no tool":                     {"claude-code", `{"hook_event_name":"PreToolUse","tool_input":{}}`, "error"},

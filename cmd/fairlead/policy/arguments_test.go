@@ -166,8 +166,8 @@ func TestPathsOfAPolicy(t *testing.T) {
 	t.Parallel()
 	p := parse(t, `{
 		"arguments": {"fs/write_file": {"argument": "path", "file": "write"}},
-		"paths": {"box/*": {"folder": "/work"}, "box/run": {"folder": "/work/app", "home": "/home/me", "read": ["~/notes"], "write": ["scratch"]},
-			"fs/*": {"folder": "/work/app", "read": ["."], "write": ["/tmp/out"]}}}`)
+		"paths": {"box/*": {"folder": "/srv"}, "box/run": {"folder": "/srv/app", "home": "/home/me", "read": ["~/notes"], "write": ["scratch"]},
+			"fs/*": {"folder": "/srv/app", "read": ["."], "write": ["/tmp/out"]}}}`)
 	shell := annotation.Destructive()
 	shell.Conditions = []annotation.Condition{{Argument: "/command", Absent: annotation.Dangerous, Other: annotation.Dangerous, Language: "posix-shell"}}
 	for _, c := range []struct {
@@ -185,7 +185,7 @@ func TestPathsOfAPolicy(t *testing.T) {
 		{"fs", "read_file", annotation.ReadOnly(), `{"path":"main.go"}`, annotation.Safe},
 		{"fs", "read_file", annotation.ReadOnly(), `{"path":"/etc/passwd"}`, annotation.Dangerous},
 		{"fs", "write_file", annotation.Destructive(), `{"path":"/tmp/out/x"}`, annotation.Moderate},
-		{"fs", "write_file", annotation.Destructive(), `{"path":"/work/app/x"}`, annotation.Dangerous},
+		{"fs", "write_file", annotation.Destructive(), `{"path":"/srv/app/x"}`, annotation.Dangerous},
 	} {
 		tool, err := middleware.NewTool(c.server, &mcp.Tool{Name: c.tool}, c.known.Attribute(annotation.Inferred, ""))
 		if err != nil {
