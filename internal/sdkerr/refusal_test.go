@@ -99,21 +99,7 @@ func TestUnknownSessionIsRefused(t *testing.T) {
 
 // A refusal speaks for the call only if nothing left before it.
 func TestRefusalOfTheSecondRequestIsUnknown(t *testing.T) {
-	statuses := []int{http.StatusBadGateway, http.StatusUnauthorized}
-	fake := roundTripper(func(r *http.Request) (*http.Response, error) {
-		res := &http.Response{StatusCode: statuses[0], Body: http.NoBody, Request: r}
-		statuses = statuses[1:]
-		return res, nil
-	})
-	ctx, w := sdkerr.Watch(t.Context())
-	for range 2 {
-		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://x", strings.NewReader("{}"))
-		res, err := sdkerr.RoundTripper(fake).RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = res.Body.Close()
-	}
+	w := answeredBy(t, http.StatusBadGateway, http.StatusUnauthorized)
 	check(t, sdkerr.Sort(t.Context(), w, "srv", "act", io.ErrUnexpectedEOF), unknown)
 }
 

@@ -139,19 +139,7 @@ func TestRefusalAfterAnotherRequestIsUnknown(t *testing.T) {
 		})
 	}
 	t.Run("a transport that is not net/http's, between two of ours", func(t *testing.T) {
-		statuses := []int{http.StatusBadGateway, http.StatusTooManyRequests}
-		fake := roundTripper(func(r *http.Request) (*http.Response, error) {
-			res := &http.Response{StatusCode: statuses[0], Body: http.NoBody, Request: r}
-			statuses = statuses[1:]
-			return res, nil
-		})
-		ctx, w := sdkerr.Watch(t.Context())
-		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://x", strings.NewReader("{}"))
-		res, err := sdkerr.RoundTripper(again(sdkerr.RoundTripper(fake))).RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = res.Body.Close()
+		w := answeredBy(t, http.StatusBadGateway, http.StatusTooManyRequests)
 		check(t, sdkerr.Sort(t.Context(), w, "srv", "act", errors.New("x")), unknown)
 	})
 	t.Run("a transport that is not net/http's, around ours", func(t *testing.T) {
@@ -272,4 +260,22 @@ func TestForgedStatusDoesNotCount(t *testing.T) {
 			t.Errorf("%v counts as refused", err)
 		}
 	})
+}
+
+// answeredBy watches a call for which a transport around ours sends a request for each of the statuses.
+func answeredBy(t *testing.T, statuses ...int) *sdkerr.Wire {
+	t.Helper()
+	ctx, w := sdkerr.Watch(t.Context())
+	for _, status := range statuses {
+		fake := roundTripper(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Body: http.NoBody, Request: r}, nil
+		})
+		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://x", strings.NewReader("{}"))
+		res, err := sdkerr.RoundTripper(fake).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+	}
+	return w
 }

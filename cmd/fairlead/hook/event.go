@@ -2,12 +2,17 @@ package hook
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/fairlead-go/fairlead/catalog/mount"
 )
 
 // A kind is what an event reports.
@@ -76,7 +81,7 @@ func (c *client) read(text []byte) (*event, error) {
 	if len(text) > maxEvent {
 		return nil, fmt.Errorf("the event has %d bytes, want at most %d", len(text), maxEvent)
 	}
-	if err := unambiguous(text); err != nil {
+	if err := unambiguous(text, names...); err != nil {
 		return nil, fmt.Errorf("the event cannot be read: %w", err)
 	}
 	var w wire
@@ -84,8 +89,8 @@ func (c *client) read(text []byte) (*event, error) {
 		return nil, fmt.Errorf("the event cannot be read: %w", err)
 	}
 	e := &event{
-		client: c, name: first(w.Event, w.EventCamel), session: first(w.Session, w.SessionCamel, w.Conversation), agent: first(w.Agent, w.AgentType),
-		call: first(w.Call, w.CallCamel), folder: w.Folder, mode: w.Mode, tool: first(w.Tool, w.ToolCamel), words: w.Prompt,
+		client: c, name: cmp.Or(w.Event, w.EventCamel), session: cmp.Or(w.Session, w.SessionCamel, w.Conversation), agent: cmp.Or(w.Agent, w.AgentType),
+		call: cmp.Or(w.Call, w.CallCamel), folder: w.Folder, mode: w.Mode, tool: cmp.Or(w.Tool, w.ToolCamel), words: w.Prompt,
 	}
 	if e.folder == "" && len(w.Roots) > 0 {
 		e.folder = w.Roots[0]
@@ -166,17 +171,16 @@ func (e *event) server() (server, tool string, ok bool) {
 	return server, tool, ok && server != "" && tool != ""
 }
 
+// arguments returns the arguments of a call as the chain gets them: those of the agent's own tools with the folder.
+func (e *event) arguments() (json.RawMessage, error) {
+	if _, _, ok := e.server(); ok {
+		return e.input, nil
+	}
+	return inFolder(e.input, e.folder)
+}
+
 // scope names the session of an event among those of all agents.
 func (e *event) scope() string { return e.client.name + "/" + e.session }
-
-func first(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
-}
 
 func object(name, value string) json.RawMessage {
 	text, err := json.Marshal(map[string]string{name: value})
@@ -186,52 +190,36 @@ func object(name, value string) json.RawMessage {
 	return text
 }
 
-// unambiguous refuses text that is not one JSON value, or that has a member twice in an object, since another reader
-// would take the other one.
-func unambiguous(text []byte) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if err := value(d, 0); err != nil {
-		return err
+// unambiguous refuses text that is nested too deep, or that another reader would read in another way. Known are the names
+// of members that may not be written in another case.
+func unambiguous(text []byte, known ...string) error {
+	depth := 0
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) && depth == 0 {
+			return mount.OneReading(text, known...)
+		}
+		switch {
+		case err != nil:
+			return err
+		case token == json.Delim('{') || token == json.Delim('['):
+			depth++
+		case token == json.Delim('}') || token == json.Delim(']'):
+			depth--
+		}
+		if depth > maxDepth {
+			return fmt.Errorf("it is nested deeper than %d levels", maxDepth)
+		}
 	}
-	if _, err := d.Token(); err == nil {
-		return errors.New("there is more than one JSON value")
-	}
-	return nil
 }
 
 // maxDepth is how deep an event may be nested.
 const maxDepth = 200
 
-func value(d *json.Decoder, depth int) error {
-	token, err := d.Token()
-	if err != nil {
-		return err
+// names are the members of a wire.
+var names = func() (all []string) {
+	for field := range reflect.TypeFor[wire]().Fields() {
+		all = append(all, field.Tag.Get("json"))
 	}
-	open, ok := token.(json.Delim)
-	if !ok {
-		return nil
-	}
-	if depth > maxDepth {
-		return fmt.Errorf("it is nested deeper than %d levels", maxDepth)
-	}
-	names := make(map[string]bool)
-	for d.More() {
-		if open == '{' {
-			name, err := d.Token()
-			if err != nil {
-				return err
-			}
-			folded := strings.ToLower(fmt.Sprint(name))
-			if depth == 0 && names[folded] || names[fmt.Sprint(name)] {
-				return fmt.Errorf("the member %q is there twice", name)
-			}
-			names[folded], names[fmt.Sprint(name)] = true, true
-		}
-		if err := value(d, depth+1); err != nil {
-			return err
-		}
-	}
-	_, err = d.Token()
-	return err
-}
+	return all
+}()

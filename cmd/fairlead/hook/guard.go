@@ -26,6 +26,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry/doubt"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -76,7 +77,6 @@ type Options struct {
 type Guard struct {
 	o    Options
 	host *proxy.Host
-	log  *slog.Logger
 
 	mu     sync.Mutex
 	source *policy.Policy // of derived
@@ -93,7 +93,7 @@ const maxOpen = 4096
 
 // New returns a guard.
 func New(o Options) (*Guard, error) {
-	g := &Guard{o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
+	g := &Guard{o: o}
 	if g.o.Policy == nil {
 		none := new(policy.Policy)
 		g.o.Policy = func() *policy.Policy { return none }
@@ -179,12 +179,9 @@ func (g *Guard) Handle(ctx context.Context, client string, text []byte) ([]byte,
 // before decides about a call.
 func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 	server, tool := e.hosted()
-	arguments := e.input
-	if _, _, mcp := e.server(); !mcp {
-		var err error
-		if arguments, err = inFolder(e.input, e.folder); err != nil {
-			return Decision{}, err
-		}
+	arguments, err := e.arguments()
+	if err != nil {
+		return Decision{}, err
 	}
 	p := &pending{event: e, key: e.key(), reached: make(chan stage, 3), result: make(chan *mcp.CallToolResult, 1), done: make(chan struct{})}
 	g.host.Known(e.folder)
@@ -198,7 +195,7 @@ func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 		defer close(p.done)
 		defer stop()
 		if _, err := g.host.Call(inChain, server, tool, call); err != nil {
-			p.reached <- stage{decision: Decision{Deny, proxy.Told(inChain, err)}}
+			p.reached <- stage{decision: Decision{Deny, output.Text(output.Failure(nil, err))}}
 		}
 		g.remove(p)
 	}()
@@ -209,14 +206,14 @@ func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 		d := e.decide(s)
 		p.silent.Store(d.Verdict == Silent)
 		if p.allowed.Store(s.decision.Verdict == Allow); d.Verdict == Deny { // nobody will report a result
-			g.drop(func(other *pending) bool { return other == p })
+			g.drop(p.is)
 		}
 		return d, nil
 	case <-ctx.Done():
-		g.drop(func(other *pending) bool { return other == p })
+		g.drop(p.is)
 		return Decision{}, errors.New("the agent does not wait for the decision any more")
 	case <-late.C:
-		g.drop(func(other *pending) bool { return other == p })
+		g.drop(p.is)
 		return Decision{}, fmt.Errorf("nobody has decided within %v", g.o.Patience)
 	}
 }
@@ -297,25 +294,22 @@ func (g *Guard) execute(ctx context.Context, call middleware.Call) (*mcp.CallToo
 // after hands the result of a call to its chain.
 func (g *Guard) after(e *event) {
 	g.mu.Lock()
-	var of *pending
-	for _, p := range g.open {
-		if p.event.scope() == e.scope() && p.key == e.key() {
-			of = p
-			break
-		}
+	var p *pending
+	if i := slices.IndexFunc(g.open, func(p *pending) bool { return p.event.scope() == e.scope() && p.key == e.key() }); i >= 0 {
+		p = g.open[i]
 	}
 	g.mu.Unlock()
 	res := &mcp.CallToolResult{IsError: e.kind == failed, Content: []mcp.Content{&mcp.TextContent{Text: e.output}}}
-	if of == nil {
+	if p == nil {
 		server, tool := e.hosted()
 		g.host.Result(server, tool, middleware.Call{ID: e.call, Scope: e.scope(), Arguments: e.input}, res)
 		return
 	}
 	select {
-	case of.result <- res:
+	case p.result <- res:
 	default: // it has one
 	}
-	<-of.done
+	<-p.done
 }
 
 // Close ends all calls whose results have not come.
@@ -363,11 +357,9 @@ func (g *Guard) Explain(ctx context.Context, client string, text []byte) (string
 		return fmt.Sprintf("%s: nothing is decided about %s\n", c.title, safetext.Line(e.name)), nil
 	}
 	server, tool := e.hosted()
-	arguments := e.input
-	if _, _, mcp := e.server(); !mcp {
-		if arguments, err = inFolder(e.input, e.folder); err != nil {
-			return "", err
-		}
+	arguments, err := e.arguments()
+	if err != nil {
+		return "", err
 	}
 	judged, err := g.host.Judged(server, tool, arguments) //nolint:contextcheck // it reads what it is given
 	if err != nil {

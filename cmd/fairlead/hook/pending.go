@@ -2,6 +2,7 @@ package hook
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -50,7 +51,7 @@ func (g *Guard) add(p *pending) (again bool) {
 	}
 	g.mu.Unlock()
 	if lost != nil {
-		g.drop(func(other *pending) bool { return other == lost })
+		g.drop(lost.is)
 	}
 	return again
 }
@@ -58,13 +59,11 @@ func (g *Guard) add(p *pending) (again bool) {
 func (g *Guard) remove(p *pending) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i, other := range g.open {
-		if other == p {
-			g.open = append(g.open[:i:i], g.open[i+1:]...)
-			return
-		}
-	}
+	g.open = slices.DeleteFunc(g.open, p.is)
 }
+
+// is reports whether another call is this one.
+func (p *pending) is(other *pending) bool { return other == p }
 
 // drop ends calls whose result will not come, and waits until they have ended.
 func (g *Guard) drop(which func(*pending) bool) {

@@ -10,7 +10,6 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -51,17 +50,6 @@ func (h *Host) Call(ctx context.Context, server string, tool Hosted, call middle
 	}
 	call.Tool = found
 	return set.caller.CallTool(ctx, call)
-}
-
-// Told returns what a model reads about the error of a call.
-func Told(ctx context.Context, err error) string {
-	res, err := output.New(output.Options{})(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
-		return nil, err
-	})).CallTool(context.WithoutCancel(ctx), middleware.Call{})
-	if err != nil {
-		return err.Error()
-	}
-	return output.Text(res)
 }
 
 // User takes in a message that the user wrote in a session, see [flow.Tracker.User].
