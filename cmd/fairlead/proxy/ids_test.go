@@ -17,6 +17,7 @@ import (
 // Some servers answer the ID 1 as "1". The answer is taken, and the log reports it.
 func TestAnswerUnderTheOtherFormOfItsID(t *testing.T) {
 	t.Parallel()
+	const errorStatus = "HTTP with the status of an error"
 	for name, c := range map[string]struct {
 		asked, answered string
 		taken           bool
@@ -28,7 +29,10 @@ func TestAnswerUnderTheOtherFormOfItsID(t *testing.T) {
 		"a long number":                 {`9007199254740993`, `"9007199254740993"`, true},
 		"a rounded number":              {`9007199254740993`, `9007199254740992`, false},
 	} {
-		for _, way := range []string{"stdio", "HTTP"} {
+		for _, way := range []string{"stdio", "HTTP", errorStatus} {
+			if way == errorStatus && !c.taken {
+				continue // the status is the answer then
+			}
 			t.Run(name+" over "+way, func(t *testing.T) {
 				t.Parallel()
 				log := newLines(t)
@@ -37,13 +41,16 @@ func TestAnswerUnderTheOtherFormOfItsID(t *testing.T) {
 					_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"method":"resources/read"}}`+"\n", id)
 				}
 				var client *lineClient
-				if way == "HTTP" {
+				if way != "stdio" {
 					u := newUpstream(t, http.StatusNotFound)
 					u.hooked(func(w http.ResponseWriter, m upMessage) bool {
 						if m.Method != "resources/read" {
 							return false
 						}
 						w.Header().Set("Content-Type", "application/json")
+						if way == errorStatus {
+							w.WriteHeader(http.StatusBadRequest)
+						}
 						reads(w, c.answered)
 						return true
 					})
@@ -73,7 +80,7 @@ func TestAnswerUnderTheOtherFormOfItsID(t *testing.T) {
 				client.send(`{"jsonrpc":"2.0","id":` + c.asked + `,"method":"resources/read","params":{"uri":"x://y"}}`)
 				if c.taken {
 					if got := <-client.answer(c.asked); !strings.Contains(got, "resources/read") {
-						t.Errorf("got %s", got)
+						t.Fatalf("got %s", got)
 					}
 				}
 				until(t, "the report", func() bool {
