@@ -189,3 +189,32 @@ func TestManyAtOnce(t *testing.T) {
 		t.Errorf("%d records, want 400", n)
 	}
 }
+
+// The class is that of the call, and what the policy denies stands in the record.
+func TestReadOnlyPolicyLetsReadsThrough(t *testing.T) {
+	t.Parallel()
+	p, err := policy.Parse("policy.json", []byte(`{"readOnly": true, "rules": [{"tool": "claude-code/WebSearch", "decide": "deny", "reason": "use the library"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tr trail
+	g := guard(t, hook.Options{Policy: func() *policy.Policy { return p }, Audit: &tr})
+	for _, c := range []struct{ id, tool, input, want, because string }{
+		{"reads", "Bash", `{"command":"ls"}`, "allow", ""},
+		{"deletes", "Bash", `{"command":"rm a"}`, "deny", "only what reads"},
+		{"edits", "Edit", `{"file_path":"a.go","old_string":"a","new_string":"b"}`, "deny", "only what reads"},
+		{"searches", "WebSearch", `{"query":"x"}`, "deny", "use the library"},
+	} {
+		e := event(c.tool, c.input, withID(c.id))
+		if got, why := decided(t, g, "claude-code", e); got != c.want || !strings.Contains(why, c.because) {
+			t.Errorf("%s: got %s %q, want %s", c.id, got, why, c.want)
+		}
+		if c.want == "allow" {
+			send(t, g, used(e, "a.go"))
+		}
+	}
+	want := []string{"reads safe ok", "deletes dangerous refused", "edits moderate refused", "searches safe refused"}
+	if diff := cmp.Diff(want, tr.ends()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

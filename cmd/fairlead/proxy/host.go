@@ -45,9 +45,6 @@ func (h *Host) Call(ctx context.Context, server string, tool Hosted, call middle
 	if err != nil {
 		return nil, err
 	}
-	if err := set.refuse(ctx, found); err != nil {
-		return nil, err
-	}
 	call.Tool = found
 	return set.caller.CallTool(ctx, call)
 }
