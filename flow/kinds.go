@@ -5,13 +5,13 @@ import (
 	"net/mail"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/internal/bm25"
+	"github.com/fairlead-go/fairlead/internal/lazyregexp"
 )
 
 // An argumentKind is the meaning of an argument to its tool, which decides how much its source matters.
@@ -95,11 +95,11 @@ func split(name string) (parts []string) {
 }
 
 var (
-	iban   = regexp.MustCompile(`^[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{4}[0-9]{5}[A-Za-z0-9]{1,21}$`)
-	phone  = regexp.MustCompile(`^\+[0-9][0-9 ()/.-]{6,20}$`)
-	wallet = regexp.MustCompile(`^(0x[0-9a-fA-F]{40}|bc1[0-9a-z]{20,80}|[13][1-9A-HJ-NP-Za-km-z]{25,34})$`)
-	card   = regexp.MustCompile(`^[0-9]{4}([ -]?[0-9]{4}){2,3}([ -]?[0-9]{1,4})?$`)
-	domain = regexp.MustCompile(`^([a-zA-Z0-9-]+\.)+(com|org|net|io|dev|app|co|me|ai|info|biz|xyz|[a-z]{2}\.[a-z]{2}|onion)(:[0-9]+)?$`)
+	iban   = lazyregexp.New(`^[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{4}[0-9]{5}[A-Za-z0-9]{1,21}$`)
+	phone  = lazyregexp.New(`^\+[0-9][0-9 ()/.-]{6,20}$`)
+	wallet = lazyregexp.New(`^(0x[0-9a-fA-F]{40}|bc1[0-9a-z]{20,80}|[13][1-9A-HJ-NP-Za-km-z]{25,34})$`)
+	card   = lazyregexp.New(`^[0-9]{4}([ -]?[0-9]{4}){2,3}([ -]?[0-9]{1,4})?$`)
+	domain = lazyregexp.New(`^([a-zA-Z0-9-]+\.)+(com|org|net|io|dev|app|co|me|ai|info|biz|xyz|[a-z]{2}\.[a-z]{2}|onion)(:[0-9]+)?$`)
 )
 
 func shapeOf(value string) argumentKind {

@@ -4,14 +4,15 @@ package redact
 
 import (
 	"math"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/fairlead-go/fairlead/internal/lazyregexp"
 )
 
 // public ends the name of a value that may be read, whatever it looks like.
-var public = regexp.MustCompile(`(?i)(?:commit|digest|etag|hash|(?:^|[ _.\-])id|image|ref|revision|sha\d*|tag|uuid|version)[ \t]*$`)
+var public = lazyregexp.New(`(?i)(?:commit|digest|etag|hash|(?:^|[ _.\-])id|image|ref|revision|sha\d*|tag|uuid|version)[ \t]*$`)
 
 // opaque reports whether letters and digits take turns in a long run, as in no word, date or version.
 func opaque(value string) bool {

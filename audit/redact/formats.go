@@ -11,21 +11,23 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/lazyregexp"
 )
 
 var (
 	prefixed, prefixHints = tokens()
 
-	issued = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:` + strings.Join(words["issuers"], "|") + `)([ \t\w.\-]{0,20})["'\s]{0,3}` +
+	issued = lazyregexp.New(`(?i)(?:^|[^a-z])(?:` + strings.Join(words["issuers"], "|") + `)([ \t\w.\-]{0,20})["'\s]{0,3}` +
 		`(?:=>|\|\||\?=|:{1,3}=|[=>:,])[\x60'"\s=]{0,5}([\w\-=.+/%:]{14,})`)
 	// The numbers that issuers of cards give out, in one piece or in groups.
-	card = regexp.MustCompile(`\b(?:(?:4\d{3}|5[1-5]\d{2}|2[2-7]\d{2}|35[2-8]\d|6011|64[4-9]\d|65\d{2})(?:\d{12}|(?:[ \-]\d{4}){3})` +
+	card = lazyregexp.New(`\b(?:(?:4\d{3}|5[1-5]\d{2}|2[2-7]\d{2}|35[2-8]\d|6011|64[4-9]\d|65\d{2})(?:\d{12}|(?:[ \-]\d{4}){3})` +
 		`|3[47]\d{2}(?:\d{11}|[ \-]\d{6}[ \-]\d{5})|3(?:0[0-5]|[68]\d)\d(?:\d{10}|[ \-]\d{6}[ \-]\d{4}))\b`)
-	iban = regexp.MustCompile(`\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b`)
+	iban = lazyregexp.New(`\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b`)
 )
 
 // tokens returns the shape of what begins with a prefix, and the prefixes in plain text.
-func tokens() (shape *regexp.Regexp, hints []string) {
+func tokens() (shape *lazyregexp.Regexp, hints []string) {
 	var all []string
 	for _, p := range words["prefixes"] {
 		text, least, ok := strings.Cut(p, ":")
@@ -35,11 +37,11 @@ func tokens() (shape *regexp.Regexp, hints []string) {
 		hints = append(hints, text)
 		all = append(all, regexp.QuoteMeta(text)+`[\w\-=.+/]{`+least+`,}`)
 	}
-	return regexp.MustCompile(`(?i)\b(?:` + strings.Join(all, "|") + `)`), hints
+	return lazyregexp.New(`(?i)\b(?:` + strings.Join(all, "|") + `)`), hints
 }
 
 // keys holds the shapes of private keys, cut short at either end.
-var keys = regexp.MustCompile(`(?is)-{4,5} ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}.*?(?:-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}|$)` +
+var keys = lazyregexp.New(`(?is)-{4,5} ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}.*?(?:-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}|$)` +
 	`|(?:[A-Za-z0-9+/=]+(?:\s|\\+[rn])+)+-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}` +
 	`|\bPrivate-Lines: *\d+.*?(?:Private-MAC|$)`) // PuTTY's
 
@@ -49,7 +51,7 @@ var shapesText string
 // A row is one shape of a secret.
 type row struct {
 	hints []string // in small letters, one of which is in the text
-	shape *regexp.Regexp
+	shape *lazyregexp.Regexp
 	value value
 }
 
@@ -62,7 +64,7 @@ type value func(s string, m []int, kept int) (from, to int)
 var table = func() (rows []row) {
 	for line := range strings.SplitSeq(shapesText, "\n") {
 		if hints, shape, ok := strings.Cut(strings.TrimSuffix(line, "\r"), "\t"); ok {
-			rows = append(rows, row{strings.Fields(hints), regexp.MustCompile(shape), behind})
+			rows = append(rows, row{strings.Fields(hints), lazyregexp.New(shape), behind})
 		}
 	}
 	digits := strings.Split("0123456789", "")
@@ -71,7 +73,7 @@ var table = func() (rows []row) {
 		row{words["issuers"], issued, token},
 		row{digits, card, whole(luhn)},
 		row{digits, iban, whole(mod97)},
-		row{digits, regexp.MustCompile(`[\w+\-=]{32,}`), whole(random)})
+		row{digits, lazyregexp.New(`[\w+\-=]{32,}`), whole(random)})
 }()
 
 // whole returns the place of a match, if it is what it looks like.
@@ -127,9 +129,9 @@ func once(s string, found func(secret string)) string {
 }
 
 // withPort matches what only looks like a user and a password before a host.
-var withPort = regexp.MustCompile(`^https?:(?:\\*/){2}(?:localhost|\[[0-9a-f:]+\]|[\w\-]+(?:\.[\w\-]+)+):\d{1,5}\\*/[^:]*@$`)
+var withPort = lazyregexp.New(`^https?:(?:\\*/){2}(?:localhost|\[[0-9a-f:]+\]|[\w\-]+(?:\.[\w\-]+)+):\d{1,5}\\*/[^:]*@$`)
 
-var element = regexp.MustCompile(`(?:<|\\+u003c)(/?)((?:[\w.\-]+:)?[\w.\-]+)(?:\s[^<>]*?)?(?:>|\\+u003e)`)
+var element = lazyregexp.New(`(?:<|\\+u003c)(/?)((?:[\w.\-]+:)?[\w.\-]+)(?:\s[^<>]*?)?(?:>|\\+u003e)`)
 
 // elements removes the content of XML elements with the name of a secret.
 func elements(s string, found func(string)) string {

@@ -6,10 +6,11 @@ package redact
 import (
 	_ "embed" // for words.txt
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/fairlead-go/fairlead/internal/lazyregexp"
 )
 
 //go:embed words.txt
@@ -96,7 +97,7 @@ func isHeader(item any) bool {
 	return ok && header.MatchString(s) && IsSecret(s)
 }
 
-var header = regexp.MustCompile(`(?i)^(?:(?:[a-z0-9]+-)+[a-z0-9]+|authorization|cookie)$`)
+var header = lazyregexp.New(`(?i)^(?:(?:[a-z0-9]+-)+[a-z0-9]+|authorization|cookie)$`)
 
 // isSecretBySchema reports whether a schema marks its value as a secret.
 func isSecretBySchema(s map[string]any) bool {

@@ -7,19 +7,20 @@ package redact
 // shown. All functions take the whole text and a place in it, and return a place.
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/lazyregexp"
 )
 
 var (
 	// A text of several lines in YAML begins so, and any value in the lines below.
-	blockScalar = regexp.MustCompile(`^(?:[!&]\S*[ \t]+)*(?:[|>]|\\+u003e)[+\-0-9]*[ \t]*(?:#[^\r\n\\]*)?(?:\r?\n|\\+r\\+n|\\+n)`)
-	lineBreak   = regexp.MustCompile(`^(?:[!&]\S*)?[ \t]*(?:#[^\r\n\\]*)?(?:\r?\n|\\+r\\+n|\\+n)`)
-	nextKey     = regexp.MustCompile(`^[ \t]*["'\\]*[\w.\-]{1,64}["'\\]*\s*[:=]`)
+	blockScalar = lazyregexp.New(`^(?:[!&]\S*[ \t]+)*(?:[|>]|\\+u003e)[+\-0-9]*[ \t]*(?:#[^\r\n\\]*)?(?:\r?\n|\\+r\\+n|\\+n)`)
+	lineBreak   = lazyregexp.New(`^(?:[!&]\S*)?[ \t]*(?:#[^\r\n\\]*)?(?:\r?\n|\\+r\\+n|\\+n)`)
+	nextKey     = lazyregexp.New(`^[ \t]*["'\\]*[\w.\-]{1,64}["'\\]*\s*[:=]`)
 	// A text in quotes goes on behind one of these.
-	joined = regexp.MustCompile(`^(?:\s*(?:[+.&]|\\\r?\n)\s*|\\*"'\\*"|)(\\*["'\x60])`)
+	joined = lazyregexp.New(`^(?:\s*(?:[+.&]|\\\r?\n)\s*|\\*"'\\*"|)(\\*["'\x60])`)
 	// The first word of a value that has two.
-	scheme = regexp.MustCompile(`(?i)^(?:bearer|basic|digest|negotiate|token|apikey|[&!]\S*)[ \t]+`)
+	scheme = lazyregexp.New(`(?i)^(?:bearer|basic|digest|negotiate|token|apikey|[&!]\S*)[ \t]+`)
 )
 
 // value returns the place of the value of a name, from a place behind the sign. If its end is unclear, it ends late.

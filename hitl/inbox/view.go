@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
@@ -16,7 +17,8 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
-var pages = template.Must(template.ParseFS(files, "page/*.html"))
+// pages are parsed when the first is shown, since most programs that link them show none.
+var pages = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "page/*.html")) })
 
 // listed is what the list, and the page of the questions of one tool, have room for of each question: on a phone, too, both
 // buttons are on the screen then. The page of one question shows all of it.
@@ -106,7 +108,7 @@ func (c card) Says() string {
 
 func (in *Inbox) render(w http.ResponseWriter, status int, name string, page any) {
 	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, name+".html", frame{in.o.Path, page}); err != nil {
+	if err := pages().ExecuteTemplate(&b, name+".html", frame{in.o.Path, page}); err != nil {
 		in.o.Logger.Error("inbox: the page cannot be drawn", slog.String("page", name), slog.Any("err", err))
 		http.Error(w, "The page cannot be drawn; the log of the host says why.", http.StatusInternalServerError)
 		return

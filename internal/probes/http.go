@@ -10,11 +10,11 @@ import (
 	"bufio"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/lazyregexp"
 )
 
 // HTTP judges a request, as package preflight/probe documents.
@@ -139,9 +139,9 @@ func httpEnd(path string) string {
 	return ""
 }
 
-var httpParticle = regexp.MustCompile(`^(?i:on|off|up|down)$`)
+var httpParticle = lazyregexp.New(`^(?i:on|off|up|down)$`)
 
-var httpSuffix = regexp.MustCompile(`\.(?:json|xml|html?|php|aspx?|cgi|do|txt|csv)$`)
+var httpSuffix = lazyregexp.New(`\.(?:json|xml|html?|php|aspx?|cgi|do|txt|csv)$`)
 
 // httpQuery returns the parameter that contradicts a read. Every value but that of a search counts as a command.
 func httpQuery(path string, query url.Values) string {
@@ -195,7 +195,7 @@ func httpValue(key, value string, graph, engine bool) string {
 	return ""
 }
 
-var httpStatement = regexp.MustCompile(`(?i)(?:^|;)\s*(?:` +
+var httpStatement = lazyregexp.New(`(?i)(?:^|;)\s*(?:` +
 	`(?:drop|create|alter|truncate)\s+(?:or\s+replace\s+)?(?:continuous|database|function|index|keyspace|measurement|procedure|retention|role|schema|series|shard|subscription|table|trigger|user|view)\b` +
 	`|delete\s+from\b|insert\s+into\b|merge\s+into\b|replace\s+into\b|update\s+\S+\s+set\b|grant\s+.*\bto\b|revoke\s+.*\bfrom\b|kill\s+query\b)`)
 
@@ -205,7 +205,7 @@ func httpShouts(text string) bool {
 	return verb != nil && verb[1] != "EXPLAIN" && !in("httpReads", strings.ToLower(verb[1]))
 }
 
-var httpCapitals = regexp.MustCompile(`^\s*([A-Z]{3,})\s+[A-Z]{3,}\b`)
+var httpCapitals = lazyregexp.New(`^\s*([A-Z]{3,})\s+[A-Z]{3,}\b`)
 
 // nameWords returns the words of a path or name in small letters. A camelCase word is returned whole as well.
 func nameWords(s string) []string {
@@ -217,7 +217,7 @@ func nameWords(s string) []string {
 }
 
 // nameWord is one word of a name. Letters outside ASCII count as small.
-var nameWord = regexp.MustCompile(`[A-Z]+[a-z\x{80}-\x{10FFFF}]*|[a-z\x{80}-\x{10FFFF}]+`)
+var nameWord = lazyregexp.New(`[A-Z]+[a-z\x{80}-\x{10FFFF}]*|[a-z\x{80}-\x{10FFFF}]+`)
 
 // httpAct reports whether a word is a verb of writing, or looks like one.
 func httpAct(word string) bool {
@@ -231,10 +231,10 @@ func httpAct(word string) bool {
 }
 
 // httpNominal makes a noun or an adjective of a verb, whatever is behind it: deploymentmanager.
-var httpNominal = regexp.MustCompile(`^(?:l?ment|ation|ion|ed)`)
+var httpNominal = lazyregexp.New(`^(?:l?ment|ation|ion|ed)`)
 
 // httpVerb is how verbs end: finalize, verify, generate.
-var httpVerb = regexp.MustCompile(`.{2}(?:[iy][sz]e|ify|ate)$`)
+var httpVerb = lazyregexp.New(`.{2}(?:[iy][sz]e|ify|ate)$`)
 
 var httpBegins = slices.Concat(lists["httpPrefixes"], lists["httpActs"], lists["httpLeads"])
 
@@ -248,7 +248,7 @@ func httpDouble(word string) bool {
 }
 
 // httpNoun matches nouns that look like such a verb, and verbs that only read.
-var httpNoun = regexp.MustCompile(`(?:affili|aggreg|candid|certific|chocol|clim|coordin|corpor|est|gradu|intermedi|mand|sen|templ)ate$` +
+var httpNoun = lazyregexp.New(`(?:affili|aggreg|candid|certific|chocol|clim|coordin|corpor|est|gradu|intermedi|mand|sen|templ)ate$` +
 	`|(?:display|enterprise|exercise|expertise|franchise|merchandise|shopify|spotify|wise)$` +
 	`|^(?:analy[sz]e|calculate|cruise|delegate|design|estimate|immediate|markdown|markup|noise|normalize|offset|pirate|plate|precise|premise|private|prize|promise` +
 	`|raise|recall|separate|size|state|summarize|translate|ultimate|validate|visualize)$`)

@@ -1,9 +1,10 @@
 package probes
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-go/fairlead/internal/lazyregexp"
 )
 
 // Dialects, their settings and their clients cut a text into words in different ways: a backslash may escape a quote, #
@@ -74,11 +75,11 @@ const sqlSigns = "(),.;*+-/%=<>!|?&^~@#:[]{}"
 
 var (
 	// sqlNumeral is a number that no dialect ends sooner: 1DELETE is a 1 and a word in some.
-	sqlNumeral = regexp.MustCompile(`^(?:[\d_]+(?:\.\d*)?(?:E\d*)?|0X[0-9A-F]+)$`)
+	sqlNumeral = lazyregexp.New(`^(?:[\d_]+(?:\.\d*)?(?:E\d*)?|0X[0-9A-F]+)$`)
 	// sqlName is what a name in backticks or brackets may be; some dialects do not know them as quotes.
-	sqlName = regexp.MustCompile(`^[\w.$ #@*:-]+$`)
+	sqlName = lazyregexp.New(`^[\w.$ #@*:-]+$`)
 	// sqlTag begins a text between dollars.
-	sqlTag = regexp.MustCompile(`^\$(?:[A-Za-z_]\w*)?\$`)
+	sqlTag = lazyregexp.New(`^\$(?:[A-Za-z_]\w*)?\$`)
 )
 
 // A sqlScanner cuts a text in one reading.

@@ -9,12 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/lazyregexp"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -83,8 +83,8 @@ const (
 )
 
 var (
-	words   = regexp.MustCompile(`^` + word + `(\.` + word + `)*$`)
-	starred = regexp.MustCompile(`^(\*|` + word + `(\.` + word + `)*)(\.(\*|` + word + `))?$`)
+	words   = lazyregexp.New(`^` + word + `(\.` + word + `)*$`)
+	starred = lazyregexp.New(`^(\*|` + word + `(\.` + word + `)*)(\.(\*|` + word + `))?$`)
 )
 
 func plain(s string) bool { return len(s) <= most && words.MatchString(s) }

@@ -2,11 +2,11 @@ package shell
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/lazyregexp"
 	"github.com/fairlead-go/fairlead/internal/probes"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -40,11 +40,11 @@ func anyShell(r *reader, text string) probes.Verdict {
 
 var (
 	// everyBare has no meaning of its own outside quotes in any shell that we read.
-	everyBare = regexp.MustCompile(`^[\pL\pM\pN_./:,@%+=*?\[\]~-]*$`)
+	everyBare = lazyregexp.New(`^[\pL\pM\pN_./:,@%+=*?\[\]~-]*$`)
 	// everyWord has no meaning of its own in single quotes, which some shells of Windows do not know as quotes.
-	everyWord = regexp.MustCompile(`^[\pL\pM\pN_./:,@+=*?~-]*$`)
+	everyWord = lazyregexp.New(`^[\pL\pM\pN_./:,@+=*?~-]*$`)
 	// everyText has none in double quotes, which all shells know.
-	everyText = regexp.MustCompile(`^[\pL\pM\pN_./:,@+=*?~ -]*$`)
+	everyText = lazyregexp.New(`^[\pL\pM\pN_./:,@+=*?~ -]*$`)
 )
 
 // differs returns what of a part of a command line only some shells read as Shell does, or what reaches an address.

@@ -1,9 +1,9 @@
 package shell
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/internal/lazyregexp"
 	"github.com/fairlead-go/fairlead/internal/probes"
 )
 
@@ -172,7 +172,7 @@ func (r *reader) letters(row *row, s *scope, p *parsed, words []word) (n int, wh
 }
 
 // number is the one kind of value that may begin with a dash: find -mtime -7.
-var number = regexp.MustCompile(`^-\d+[a-zA-Z]?$`)
+var number = lazyregexp.New(`^-\d+[a-zA-Z]?$`)
 
 // next takes the next word as the value of an option.
 func (r *reader) next(s *scope, p *parsed, name string, o option, words []word) (n int, why string) {

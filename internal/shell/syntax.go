@@ -1,10 +1,10 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/internal/lazyregexp"
 	"github.com/fairlead-go/fairlead/internal/probes"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -28,7 +28,7 @@ func (r *reader) maybe(list []*syntax.Stmt, s *scope) string {
 }
 
 // loosely matches a comment that does nothing even in a shell that reads it as words.
-var loosely = regexp.MustCompile("^[^;&|<>$`()\\\\]*$")
+var loosely = lazyregexp.New("^[^;&|<>$`()\\\\]*$")
 
 func (r *reader) stmt(stmt *syntax.Stmt, s *scope) string {
 	if r.depth++; r.depth > maxDepth {
@@ -356,7 +356,7 @@ func (r *reader) substitution(c *syntax.CmdSubst, s *scope) (v value, why string
 }
 
 // plainDate is a format of date whose output is one word.
-var plainDate = regexp.MustCompile(`^\+(?:%[YmdHMSFTsjyB]|[-_:T.])+$`)
+var plainDate = lazyregexp.New(`^\+(?:%[YmdHMSFTsjyB]|[-_:T.])+$`)
 
 // outputOf returns what is known of the output of commands that print a number or a path.
 func (r *reader) outputOf(list []*syntax.Stmt, s *scope) value {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/report"
@@ -210,7 +211,7 @@ func inferByServer(tools []listedTool) []annotation.Annotations {
 }
 
 // toolName is MCP's rule for the name of a tool.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`) })
 
 // readTool reads one line. Only a line without a name is at fault; a member of the wrong type is left
 // out and becomes a finding.
@@ -223,7 +224,7 @@ func readTool(line []byte) (listedTool, error) {
 	if err := json.Unmarshal(members["name"], &t.definition.Name); err != nil || string(members["name"]) == "null" {
 		return listedTool{}, errors.New(`no "name" that is a string`)
 	}
-	if !toolName.MatchString(t.definition.Name) {
+	if !toolName().MatchString(t.definition.Name) {
 		t.findf("the name breaks MCP's rule: 1 to 128 characters out of A-Z, a-z, 0-9, '_', '-' and '.'")
 	}
 	text := func(key string, to *string) {

@@ -14,7 +14,7 @@ import (
 )
 
 // toolPart matches what a preflight rule takes as the name of a tool.
-var toolPart = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+var toolPart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`) })
 
 // arguments reads for each tool a rule over its arguments, or a list of rules: the strictest counts.
 func (r *reader) arguments(v hujson.Value, key string) {
@@ -31,7 +31,7 @@ func (r *reader) arguments(v hujson.Value, key string) {
 		switch read(m.Value, key); {
 		case err != nil:
 			r.faultf(m.Name, key, "%v", err)
-		case !one.Exact() || !toolPart.MatchString(one.Tool):
+		case !one.Exact() || !toolPart().MatchString(one.Tool):
 			r.faultf(m.Name, key, `it names no tool; write "server/tool", such as "github/issue_write"`)
 		case len(rules) == 0 || rules[0] == nil:
 			r.faultf(m.Value, key, "it needs a rule")

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/budget"
@@ -93,7 +94,7 @@ func (r *reader) server(v hujson.Value, key string, to *string) {
 func (r *reader) usesServer(v hujson.Value, key, name string) {
 	switch {
 	case name == "":
-	case strings.ContainsAny(name, `*?[]\^`) || !serverPart.MatchString(name):
+	case strings.ContainsAny(name, `*?[]\^`) || !serverPart().MatchString(name):
 		r.faultf(v, key, "no server can be called %q; write its whole name: letters, digits, '.', '-' and single '_'", safetext.Cut(name, 80))
 	default:
 		r.to.uses = append(r.to.uses, use{key: safetext.Line(key), line: r.line(v.StartOffset), pattern: Pattern{Server: name}, server: true})
@@ -166,11 +167,11 @@ func (r *reader) lifetimes(v hujson.Value, key string) {
 }
 
 // permission is the form of what a tool may need, without the wildcards of scopes.
-var permission = regexp.MustCompile(`^[A-Za-z0-9_:/-]+(\.[A-Za-z0-9_:/-]+)*$`)
+var permission = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_:/-]+(\.[A-Za-z0-9_:/-]+)*$`) })
 
 func (r *reader) permission(v hujson.Value, key string, one *Permission) {
 	read := r.into(v, key, keys{"tool": &one.Tool, "permission": &one.Permission})
-	valid := permission.MatchString(one.Permission) && len(one.Permission) <= 200 && !strings.HasSuffix(one.Permission, ".all")
+	valid := permission().MatchString(one.Permission) && len(one.Permission) <= 200 && !strings.HasSuffix(one.Permission, ".all")
 	if read && (!valid || one.Tool.written == "") {
 		r.faultf(v, key, `it needs "tool", and a "permission" such as "customers.read"`)
 	}

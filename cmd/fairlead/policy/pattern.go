@@ -5,6 +5,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -30,7 +31,7 @@ func ParsePattern(s string) (Pattern, error) {
 		return Pattern{}, fmt.Errorf(`%q names no tool; write "server/tool", "server/*" or "tool"`, s)
 	case strings.TrimSpace(s) != s || strings.TrimSpace(server) != server || strings.TrimSpace(tool) != tool || strings.ContainsFunc(s, unicode.IsControl):
 		return Pattern{}, fmt.Errorf(`%q names no tool, since no name begins or ends with a blank; write "server/tool"`, s)
-	case !serverPart.MatchString(server):
+	case !serverPart().MatchString(server):
 		return Pattern{}, fmt.Errorf(`%q names no tool, since no server can be called %q: its name has letters, digits, '.', '-' and single '_'`, s, server)
 	}
 	for _, part := range []string{server, flat(tool)} {
@@ -44,7 +45,7 @@ func ParsePattern(s string) (Pattern, error) {
 }
 
 // serverPart matches names of servers and patterns of such names.
-var serverPart = regexp.MustCompile(`^(_?[A-Za-z0-9.*?\[\]^\\-])+_?$`)
+var serverPart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(_?[A-Za-z0-9.*?\[\]^\\-])+_?$`) })
 
 // A spelling is a server and a tool that a pattern may be meant for, in lower case.
 type spelling struct{ server, tool string }

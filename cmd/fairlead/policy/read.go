@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -74,7 +75,7 @@ func (r *reader) faultf(v hujson.Value, key, format string, args ...any) {
 	}
 }
 
-var comment = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?\*/)`)
+var comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`//[^\n]*|(?s:/\*.*?\*/)`) })
 
 // parse reads the text as JSON with comments and trailing commas.
 func (r *reader) parse() (hujson.Value, error) {
@@ -88,7 +89,7 @@ func (r *reader) parse() (hujson.Value, error) {
 	if err == nil {
 		return v, nil
 	}
-	if len(bytes.TrimSpace(comment.ReplaceAll(r.raw, nil))) == 0 {
+	if len(bytes.TrimSpace(comment().ReplaceAll(r.raw, nil))) == 0 {
 		return v, &Error{r.name, 1, "", `it says nothing; a policy that leaves everything as careful as it is by default is {}`}
 	}
 	text := strings.TrimPrefix(err.Error(), "hujson: ")

@@ -20,18 +20,21 @@ var (
 	style string
 	//go:embed page/sort.js
 	script string
+)
 
-	page = template.Must(template.New("report").Funcs(template.FuncMap{
+// page returns the template of a report.
+func page() *template.Template {
+	return template.Must(template.New("report").Funcs(template.FuncMap{
 		// These make what a server wrote safe to look at; the template makes it safe as HTML.
 		"line": safetext.Line, "text": safetext.Text,
 		"hints": hints, "because": because, "class": class, "help": func(id string) string { return ruleOf(id).advice() },
 	}).Parse(pageText))
-)
+}
 
 // HTML writes the report as a page in one file, which asks for nothing from anywhere.
 func (r *Report) HTML(w io.Writer, at time.Time) error {
 	findings, known := r.grouped()
-	return page.Execute(w, map[string]any{
+	return page().Execute(w, map[string]any{
 		"Policy":   policy(),
 		"Style":    template.CSS(style), //nolint:gosec // both are files of ours
 		"Script":   template.JS(script), //nolint:gosec // see above
