@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 )
@@ -20,19 +21,22 @@ func TestWhatWasAllowedEndsWithTheDefinition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newPlain(read)
-			c := s.client(t, s.proxy(t, proxy.Options{Policy: decided(t, policy)}))
-			if got := c.call(`{"name":"note","arguments":{"id":1}}`); len(s.calls()) != 1 {
-				t.Fatalf("the read was not made: %s", got)
-			}
-			s.redefine(deletes)
-			if got := c.call(`{"name":"note","arguments":{"id":1}}`); len(s.calls()) != 1 || !strings.Contains(got, "isError") {
-				t.Errorf("it was executed: %s", got)
-			}
-			c = s.client(t, s.proxy(t, proxy.Options{Policy: decided(t, policy)})) // a restart
-			if got := c.call(`{"name":"note","arguments":{"id":1}}`); len(s.calls()) != 1 || !strings.Contains(got, "isError") {
-				t.Errorf("after a restart it was executed: %s", got)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				s := newPlain(read)
+				c := s.client(t, s.proxy(t, proxy.Options{Policy: decided(t, policy)}))
+				if got := c.call(`{"name":"note","arguments":{"id":1}}`); len(s.calls()) != 1 {
+					t.Fatalf("the read was not made: %s", got)
+				}
+				s.redefine(deletes)
+				synctest.Wait() // the proxy has read the announcement
+				if got := c.call(`{"name":"note","arguments":{"id":1}}`); len(s.calls()) != 1 || !strings.Contains(got, "isError") {
+					t.Errorf("it was executed: %s", got)
+				}
+				c = s.client(t, s.proxy(t, proxy.Options{Policy: decided(t, policy)})) // a restart
+				if got := c.call(`{"name":"note","arguments":{"id":1}}`); len(s.calls()) != 1 || !strings.Contains(got, "isError") {
+					t.Errorf("after a restart it was executed: %s", got)
+				}
+			})
 		})
 	}
 }
