@@ -58,6 +58,9 @@ func (a *asker) request(ctx context.Context, q query) Request {
 	if a.About != nil {
 		r.Why, r.Undo = a.About(ctx, q.call)
 	}
+	if a.Changes != nil {
+		r.Changes = a.Changes(ctx, q.call)
+	}
 	if r.Client = clientOf(ctx); a.Client != nil {
 		r.Client = a.Client(ctx, q.call)
 	}

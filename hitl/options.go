@@ -68,6 +68,10 @@ type Options struct {
 	// About returns why a call is wanted and how it can be undone, within the time of the
 	// question. A panic denies the call. Nil means that neither is shown.
 	About func(ctx context.Context, call middleware.Call) (why, undo string)
+	// Changes returns the texts that a call would change, as they are and as they become, within the time of the question:
+	// a host that can look up what is there now shows a person the difference. A panic denies the call. Nil adds nothing
+	// to what the arguments alone show.
+	Changes func(ctx context.Context, call middleware.Call) []Change
 	// Client returns the program or the agent that asks for a call, as it names itself, such as "claude-code 2.1". A
 	// panic denies the call. Nil means the client of the MCP server that has the chain, if there is one.
 	Client func(ctx context.Context, call middleware.Call) string

@@ -27,6 +27,8 @@ type Request struct {
 	// ClientIDs is what else is sent in _meta: how the client calls this call, its turn and its conversation, a JSON
 	// object; nil for nothing. It is not a part of what is approved, and there to be looked up.
 	ClientIDs json.RawMessage `json:",omitempty"`
+	// Changes are texts that the call changes, by Options.Changes, nil for none.
+	Changes []Change `json:",omitempty"`
 	// Sources are where the arguments came from, nil unless the chain has package flow. After an edit there are
 	// none. A call with a source that has a Rule has no Offers, and no remembered approval covers it.
 	Sources []Source
@@ -183,6 +185,15 @@ func (r Request) Caution() string {
 
 // A Source is where one argument came from, see [middleware.Source].
 type Source = middleware.Source
+
+// A Change is a text that a call changes, as it is and as it becomes. Both are anybody's text, and shown as a comparison
+// in which nothing is folded, before the arguments.
+type Change struct {
+	Name          string // what is changed, such as a path
+	Before, After string // "" is a text that is not there
+	// Source is where Before is from, such as the tool that returned it, "files/read_text_file"; "" if the host knows it.
+	Source string
+}
 
 // A Draft is one item that a call is to commit.
 type Draft struct {

@@ -23,7 +23,9 @@ type Question struct {
 	// others belong to the details.
 	Warnings []string
 	Asker    string // who asks, for whom, since when
-	Parts    []Part // all that an approval is about
+	// Effects sum up what the values come to: the commands of a command line, the tables of a statement, the amounts.
+	Effects []Effect
+	Parts   []Part // all that an approval is about, with what changes first
 
 	// The details, which belong one step deeper.
 
@@ -40,6 +42,11 @@ func Of(r hitl.Request) Question {
 		Parts: partsOf(r), Tool: safetext.Line(r.Tool.String()), Class: r.Tool.Safety().String(), Does: safetext.Text(r.Tool.Definition.Description),
 		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Suggestion: r.Suggestion, Warnings: warnings(r), Asker: asker(r), Sentence: sentence(r),
 	}
+	c := callOf(r)
+	for _, change := range r.Changes {
+		q.Effects = append(q.Effects, changing(change)...)
+	}
+	q.Effects = append(q.Effects, c.effects()...)
 	for _, reason := range r.Reasons() { // the server's words in it are quoted
 		q.Reasons = append(q.Reasons, safetext.Line(strings.Join(strings.Fields(reason), " ")))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -86,6 +87,20 @@ func TestCalls(t *testing.T) {
 			{"payment without a currency", "shop/create_refund", "Create a refund for a charge.", `{"charge":"ch_1","amount":500}`, nil},
 			{"SQL", "db/query", "Execute a SQL query against the database.", `{"sql":"DELETE FROM orders\nWHERE id < 100"}`, nil},
 			{"shell", "box/run_command", "Run a shell command.", `{"command":"rm -rf build"}`, nil},
+			{"a list of commands", "box/run_command", "Run a shell command.", `{"command":"ls -la && rm -rf build; git push"}`, nil},
+			{"a function with a name that reads", "box/run_command", "Run a shell command.", `{"command":"ls() { rm -rf ~; }; ls"}`, nil},
+			{"SQL of several tables", "db/query", "Execute a SQL query against the database.", object("sql", "UPDATE a.orders SET x = 'FROM lies' -- FROM comments\n; INSERT INTO \"old ones\" SELECT * FROM orders JOIN people USING (id); DROP TABLE IF EXISTS b"), nil},
+			{"an edit of one place", "files/replace_text", "Replace a text in a file.", `{"path":"a.go","old_str":"one\n\t+ two\nthree\n","new_str":"one\n\t- two\nfour\nthree\n"}`, nil},
+			{"an edit of the newline at the end", "files/replace_text", "Replace a text in a file.", `{"path":"a.go","old_str":"one\n","new_str":"one"}`, nil},
+			{"an overwritten file", "files/write_file", "Create a new file or completely overwrite an existing file with new content.", object("path", "package.json", "content", "{\n  \"name\": \"y\"\n}\n"), func(r *hitl.Request) {
+				r.Changes = []hitl.Change{{Name: "package.json", Before: "{\n  \"name\": \"x\",\n  \"private\": true\n}\n", After: "{\n  \"name\": \"y\"\n}\n", Source: "files/read_file"}}
+			}},
+			{"an overwritten long file", "files/write_file", "Create a new file or completely overwrite an existing file with new content.", object("path", "notes.md", "content", longFile), func(r *hitl.Request) {
+				r.Changes = []hitl.Change{{Name: "notes.md", Before: strings.Replace(longFile, "rm -rf ~\n", "", 1), After: longFile, Source: "files/read_file"}}
+			}},
+			{"a mail with copies", "mail/send_email", "Send an email.", `{"body":"Dear Eve,\n\nplease pay.\n","attachments":["/srv/app/plan.pdf"],"bcc":["z@y.example"],"subject":"Invoice","to":["x@y.example"]}`, nil},
+			{"a payment with a fee", "bank/transfer_money", "Transfer money to an account.", `{"recipient":"DE02","amount":1200,"fee":30,"currency":"EUR"}`, nil},
+			{"a list of objects", "crm/import_contacts", "Import contacts.", `{"contacts":[{"name":"Ada","mail":"a@x.example","tags":["a"]},{"name":"Bob","mail":"b@x.example","tags":[]},{"name":"Cy"}],"options":{"merge":true}}`, nil},
 			{"upload", "drive/upload_file", "Upload a file to the drive.", `{"path":"/home/ann/report.pdf","folder":"shared"}`, nil},
 			{"invite", "git/invite_collaborator", "Invite a collaborator to a repository.", `{"repo":"fairlead","username":"mallory"}`, nil},
 			{"publish", "npm/publish_package", "Publish a package to the registry.", `{"name":"left-pad","version":"1.0.0"}`, nil},
@@ -123,6 +138,9 @@ func TestCalls(t *testing.T) {
 				fmt.Fprintf(&text, "! %s\n", w)
 			}
 			fmt.Fprintf(&text, "  %s\n  %s, %s\n", q.Asker, q.Class, q.Size())
+			for _, e := range q.Effects {
+				fmt.Fprintf(&text, "  · %s [%s]\n", e.Text, e.Class)
+			}
 			parts, missing := q.Fit(display.Limit{Lines: 12, Columns: 72})
 			for _, p := range parts {
 				if !p.Block {
@@ -152,7 +170,16 @@ var quotations = regexp.MustCompile(`"([^"\\]|\\.)*"`)
 func TestForeignTextStaysInItsFrame(t *testing.T) {
 	t.Parallel()
 	const hostile = "x\". Approved by you” ＂ ''\n\n\u202e\x1b[2J and “it is safe”. \\"
+	changed := request(t, "files/write_file", "Write it.", object("path", hostile, "content", hostile))
+	changed.Changes = []hitl.Change{{Name: hostile, Before: "a\n+ b\n", After: hostile, Source: hostile}}
 	for name, r := range map[string]hitl.Request{
+		"a change":      changed,
+		"half a letter": request(t, "files/delete_file", "Delete it.", object("path", hostile+"\xe2")),
+		"commands":      request(t, "box/run_command", "Run a shell command.", object("command", "echo '"+"x\". Approved by you"+"'; ls")),
+		"SQL":           request(t, "db/query", "Execute a SQL query against the database.", object("sql", "DELETE FROM \"a. Approved\" ; "+hostile)),
+		"an object":     request(t, "x/set_all", "Set it.", object("a", map[string]any{hostile: 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7})),
+		"a fee":         request(t, "bank/transfer_money", "Transfer it.", object("amount", 1, "fee", hostile, "currency", hostile)),
+		"a replacement": request(t, "files/edit_file", "Edit it.", object("path", "a", "old_str", hostile, "new_str", "b")),
 		"a value":       request(t, "files/delete_file", "Delete a file.", object("path", hostile)),
 		"a list":        request(t, "files/delete_files", "Delete files.", object("paths", []string{hostile, "a"})),
 		"a member":      request(t, "files/frobnicate", "", object(hostile, "a")),
@@ -168,13 +195,22 @@ func TestForeignTextStaysInItsFrame(t *testing.T) {
 	} {
 		r.Client, r.Scope = hostile, hostile
 		q := display.Of(r)
-		for _, text := range append([]string{q.Sentence, q.Asker}, q.Warnings...) {
+		texts := append([]string{q.Sentence, q.Asker}, q.Warnings...)
+		for _, e := range q.Effects {
+			texts = append(texts, e.Text)
+		}
+		for _, text := range texts {
 			rest := quotations.ReplaceAllString(text, "")
 			if strings.Contains(rest, "Approved") || strings.ContainsAny(rest, "\"“”＂\n") || strings.ContainsFunc(text, unicode.IsControl) {
 				t.Errorf("%s: outside of quotations it reads\n%s\nin %s", name, rest, text)
 			}
 		}
 		for _, p := range q.Parts {
+			for _, row := range p.Rows(20) {
+				if p.Compared() != nil && !slices.Contains([]string{"+ ", "- ", "  "}, row[:2]) {
+					t.Errorf("%s: a row of a comparison has no mark: %q", name, row)
+				}
+			}
 			if strings.ContainsFunc(p.Name+p.Text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) || strings.Contains(p.Name, "\n") {
 				t.Errorf("%s: %q: %q", name, p.Name, p.Text)
 			}
@@ -223,6 +259,52 @@ func TestFitCountsWhatIsMissing(t *testing.T) {
 	_, missing := display.Of(request(t, "files/write_file", "Write a file.", object("path", "a.txt", "content", strings.Repeat("x\n", 30_000)))).Fit(display.Limit{Lines: 12})
 	if got := missing.String(); got != "59,980 bytes in 29,990 lines are not shown" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A comparison has all lines of both texts, wherever it is cut, and an argument is left out only if all of it is there.
+func TestComparisonIsWhole(t *testing.T) {
+	t.Parallel()
+	texts := []string{"", "a", "a\n", "\n", "\n\n", "a\nb\nc", "c\nb\na\n", "+ a\n- b\n@ c", "a\n\nb\n", longFile, strings.Replace(longFile, "rm -rf ~", "ls", 1), strings.Repeat("x\ny\n", 2000), strings.Repeat("y\nz\n", 2000)}
+	for _, before := range texts {
+		for _, after := range texts {
+			r := request(t, "files/write_file", "Write a file.", object("path", "a.txt", "content", after))
+			r.Changes = []hitl.Change{{Name: "a.txt", Before: before, After: after, Source: "files/read"}}
+			q := display.Of(r)
+			var old, now []string
+			compared, content := false, false
+			for _, p := range q.Parts {
+				content = content || p.Name == "content"
+				for _, line := range p.Compared() {
+					compared = true
+					if line.Mark != "+" {
+						old = append(old, line.Text)
+					}
+					if line.Mark != "-" {
+						now = append(now, line.Text)
+					}
+				}
+			}
+			whole := func(lines []string, text string) bool {
+				return strings.Join(lines, "\n") == strings.TrimSuffix(text, "\n")
+			}
+			if compared && (!whole(old, before) || !whole(now, after)) || !compared && !content {
+				t.Errorf("%.20q to %.20q: got %.40q and %.40q", before, after, old, now)
+			}
+			for _, l := range []display.Limit{{Lines: 1}, {Lines: 3}, {Lines: 9, Columns: 44}, {Bytes: 20}} {
+				parts, missing := q.Fit(l)
+				in, all := missing.Bytes, 0
+				for _, p := range parts {
+					in += p.Bytes - p.Left.Bytes
+				}
+				for _, p := range q.Parts {
+					all += p.Bytes
+				}
+				if in != all || len(after) > 20_000 && missing.None() {
+					t.Errorf("%.20q to %.20q in %+v: %d of %d bytes are accounted for", before, after, l, in, all)
+				}
+			}
+		}
 	}
 }
 

@@ -89,6 +89,14 @@ func (p *Part) cut(most, columns, bytes int) int {
 		room = min(most, 1)
 		columns = max(columns-len(p.Name)-40, 8)
 	}
+	if p.marks != nil {
+		p.condense()
+		columns -= 2
+		room -= len(p.gaps)
+		if most <= 1 { // a line without its mark could be taken for another
+			room = 0
+		}
+	}
 	row, column := 1, 0
 	for i, r := range p.value {
 		width := len(safetext.Line(string(r)))
@@ -111,10 +119,10 @@ func (p *Part) cut(most, columns, bytes int) int {
 		}
 	}
 	if left := p.value[end:]; left != "" {
-		p.Left = Missing{Values: 1, Bytes: len(left), Lines: max(lines(left), 1)}
+		p.Left = Missing{Values: 1, Bytes: p.Left.Bytes + len(left), Lines: p.Left.Lines + max(lines(left), 1)}
 	}
 	p.show(strings.TrimSuffix(p.value[:end], "\n"))
-	if most <= 1 {
+	if most <= 1 || p.marks != nil && end == 0 {
 		p.Block, p.Text = false, safetext.Quote(p.value[:end], 0)
 		return most
 	}

@@ -15,23 +15,28 @@ import (
 
 // A Part is one value that an approval is about. All its texts are safe to show.
 type Part struct {
-	Group string // Arguments, AlsoSent or Drafts
+	Group string // Changes, Arguments, AlsoSent or Drafts
 	Name  string // where it is: "path", "edits[0].newText", the id of a draft; "" for all of it
 	// Text is the value. A text of one line is in quotation marks; the lines of others are as they are, and other values
 	// are as JSON has them.
 	Text  string
 	Block bool // the text has its own lines, which are shown below the name
-	// Bytes and Lines are those of the value as it is sent, whatever of it is in Text.
+	// Bytes and Lines are those of the value as it is sent, and of a comparison those of its lines without their marks,
+	// whatever of it is in Text.
 	Bytes, Lines int
 	// Left is what [Question.Fit] left out of Text.
 	Left Missing
 
 	value  string
 	isText bool
+	marks  []byte      // of the lines of a comparison, nil for any other value
+	gaps   map[int]int // how many lines were left out before a line
 }
 
 // The groups of parts.
 const (
+	// Changes are texts as they are and as they become: see [Part.Compared].
+	Changes   = "What changes"
 	Arguments = "Arguments"
 	AlsoSent  = "Also sent"
 	Drafts    = "Drafts that this commits"
@@ -47,6 +52,18 @@ func (p Part) Size() string {
 
 // Rows lays the text out in rows of so many columns.
 func (p Part) Rows(columns int) (rows []string) {
+	for _, line := range p.Compared() { // each row has the mark of its line
+		wrapped := safetext.Wrap(line.Text, columns-2)
+		if wrapped == nil {
+			wrapped = []string{""}
+		}
+		for _, row := range wrapped {
+			rows = append(rows, line.Mark+" "+row)
+		}
+	}
+	if rows != nil {
+		return rows
+	}
 	for line := range strings.SplitSeq(p.Text, "\n") {
 		wrapped := safetext.Wrap(line, columns)
 		if wrapped == nil {
@@ -59,7 +76,10 @@ func (p Part) Rows(columns int) (rows []string) {
 
 // partsOf returns all that an approval of the request is about.
 func partsOf(r hitl.Request) (all []Part) {
+	c := callOf(r)
 	all = members(all, Arguments, r.Arguments)
+	c.mailed(all)
+	all = c.changed(all, r.Changes)
 	if r.Extra != nil {
 		all = members(all, AlsoSent, r.Extra)
 	}
@@ -181,6 +201,10 @@ func newPart(group, name, value string, isText bool) Part {
 
 // show sets the text to a beginning of the value.
 func (p *Part) show(value string) {
+	if p.marks != nil {
+		p.showCompared(value)
+		return
+	}
 	p.Block = strings.Contains(p.value, "\n") || len(p.value) > maxInline
 	switch {
 	case p.isText && !p.Block:

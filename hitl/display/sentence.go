@@ -45,10 +45,11 @@ type call struct {
 	language string // of the text that decides the class, "" for none
 	text     string // in that language
 	also     map[string]string
+	changes  []hitl.Change
 }
 
 func callOf(r hitl.Request) *call {
-	c := &call{tool: r.Tool, server: safetext.Word(r.Tool.Server, maxWord)}
+	c := &call{tool: r.Tool, server: safetext.Word(r.Tool.Server, maxWord), changes: r.Changes}
 	c.members, _ = strictjson.Members(r.Arguments)
 	words := wordsOf(r.Tool.Name())
 	for i, word := range words[:min(len(words), maxPrefix)] {
@@ -146,8 +147,8 @@ func phrase(v json.RawMessage) (text string, elements int) {
 	if len(v) == 0 || v[0] == '{' {
 		return "", 0
 	}
-	if v[0] != '[' {
-		return safetext.Line(string(v)), 1
+	if v[0] != '[' { // a text too, if it is not one in UTF-8
+		return safetext.Word(string(v), maxWord), 1
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(v, &list) != nil || len(list) == 0 {
@@ -198,9 +199,10 @@ func (c *call) verbNoun(without ...string) string {
 	return capital(c.verb) + " " + c.noun
 }
 
-// run is the sentence of a text of a language, which the class depends on.
-func run(c *call) string {
-	language, text := c.language, c.text
+// runs returns the text that a call carries out and its language: the one that its class depends on, or for a name that
+// runs something the member that is named for it.
+func (c *call) runs() (language, text string) {
+	language, text = c.language, c.text
 	if language == "" && (c.verb == "run" || c.verb == "execute") {
 		if text, _ = c.first("command", "cmd", "script"); text != "" {
 			language = "shell"
@@ -208,6 +210,12 @@ func run(c *call) string {
 			language = "sql"
 		}
 	}
+	return language, text
+}
+
+// run is the sentence of a text of a language.
+func run(c *call) string {
+	language, text := c.runs()
 	switch {
 	case text == "":
 		return ""
@@ -232,24 +240,42 @@ func run(c *call) string {
 
 // send is the sentence of a message to somebody.
 func send(c *call) string {
-	if !slices.Contains([]string{"send", "reply", "forward", "post", "publish"}, c.verb) {
+	if !slices.Contains(sending, c.verb) {
 		return ""
 	}
-	to := c.one("to", "recipient", "recipients", "email", "to_email", "channel", "channel_id", "chat_id", "user", "phone", "address")
-	about, _ := c.first("subject", "title", "message", "text", "body", "content", "comment")
+	to := c.one(recipients...)
+	about, _ := c.first(about...)
 	if to == "" || about == "" {
 		return ""
+	}
+	for _, name := range copies {
+		if also := c.one(name); also != "" {
+			to += ", " + name + " " + also
+		}
 	}
 	return fmt.Sprintf("%s to %s: %s", c.verbNoun(), to, quoted(about))
 }
 
+// The verbs of a message, and the members that have whom it goes to and what it is about.
+var (
+	sending    = []string{"send", "reply", "forward", "post", "publish"}
+	recipients = []string{"to", "recipient", "recipients", "email", "to_email", "channel", "channel_id", "chat_id", "user", "phone", "address"}
+	about      = []string{"subject", "title", "message", "text", "body", "content", "comment"}
+)
+
+// The members that have what is paid, and in which currency.
+var (
+	sums       = []string{"amount", "total", "price", "value"}
+	currencies = []string{"currency", "currency_code", "currencyCode"}
+)
+
 // pay is the sentence of money that moves.
 func pay(c *call) string {
-	amount := c.one("amount", "total", "price", "value")
+	amount := c.one(sums...)
 	if amount == "" || c.verb == "" || concerns[c.verb] != moves && concern(c.tool) != moves {
 		return ""
 	}
-	currency := c.one("currency", "currency_code", "currencyCode")
+	currency := c.one(currencies...)
 	if currency == "" {
 		currency = "(no currency is given)"
 	}
@@ -279,6 +305,9 @@ func move(c *call) string {
 // writing are the verbs of a thing that gets a content.
 var writing = strings.Fields("add append create edit fill insert modify overwrite patch put replace save set update upload upsert write")
 
+// isEdits reports whether a member has the places of a text that change.
+func isEdits(name string) bool { return name == "edits" || name == "changes" || name == "patches" }
+
 // write is the sentence of a content that something gets.
 func write(c *call) string {
 	if !slices.Contains(writing, c.verb) {
@@ -289,7 +318,7 @@ func write(c *call) string {
 		return ""
 	}
 	for _, m := range c.members {
-		if m.Name == "edits" || m.Name == "changes" || m.Name == "patches" {
+		if isEdits(m.Name) {
 			if _, n := phrase(m.Value); n > 0 {
 				return fmt.Sprintf("%s %s: %s", c.verbNoun("file"), at, count(n, "change"))
 			}
@@ -298,6 +327,11 @@ func write(c *call) string {
 	content, name := c.first("content", "contents", "text", "body", "data", "file_text", "new_str")
 	if name == "" {
 		return ""
+	}
+	for _, change := range c.changes {
+		if change.After == content && change.Before != "" && change.Source != "" {
+			return fmt.Sprintf("Overwrite %s (%s → %s)", at, size(len(change.Before)), size(len(content)))
+		}
 	}
 	return fmt.Sprintf("%s %s (%s, %s)", c.verbNoun("file"), at, size(len(content)), count(lines(content), "line"))
 }

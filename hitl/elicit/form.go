@@ -74,6 +74,9 @@ func message(request hitl.Request) (string, error) {
 	row("why: ", safetext.Cut(safetext.Line(request.Why), maxWords))
 	row("undo: ", safetext.Cut(safetext.Line(request.Undo), maxWords))
 	group, before := "", b.Len()
+	for _, e := range q.Effects {
+		row("· ", e.Text)
+	}
 	for _, p := range parts {
 		if p.Group != group {
 			group = p.Group

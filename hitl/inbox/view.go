@@ -26,6 +26,7 @@ var listed = display.Limit{Lines: 9, Columns: 44}
 
 const (
 	maxCards = 100
+	minLines = 3 // of the values of a question in the list
 
 	maxEarlier = 5 // decisions that the page of one question shows
 )
@@ -158,6 +159,9 @@ func (in *Inbox) card(s *session, q *question, l display.Limit) card {
 	}
 	if !r.Deadline.IsZero() {
 		c.Left = max(time.Until(r.Deadline), time.Millisecond)
+	}
+	if l.Lines > 0 { // of which the effects take some
+		l.Lines = max(l.Lines-len(c.Effects), minLines)
 	}
 	parts, missing := c.Fit(l)
 	c.Missing = missing

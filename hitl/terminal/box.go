@@ -54,16 +54,13 @@ func (b *box) part(p display.Part) {
 	}
 }
 
-// parts writes the values of a group.
-func (b *box) parts(parts []display.Part, group string) {
-	heading := group != display.Arguments
+// parts writes the values in their groups.
+func (b *box) parts(parts []display.Part) {
+	group := display.Arguments
 	for _, p := range parts {
 		if p.Group != group {
-			continue
-		}
-		if heading {
+			group = p.Group
 			b.plain(group + ":")
-			heading = false
 		}
 		b.part(p)
 	}
@@ -112,9 +109,10 @@ func (t *terminal) show(request hitl.Request, d depth) display.Missing {
 	b.row("why", safetext.Line(request.Why))
 	b.row("undo", safetext.Line(request.Undo))
 	b.text.WriteString("  │\n")
-	b.parts(parts, display.Arguments)
-	b.parts(parts, display.AlsoSent)
-	b.parts(parts, display.Drafts)
+	for _, e := range q.Effects {
+		b.plain("· " + e.Text)
+	}
+	b.parts(parts)
 	if len(parts) == 0 {
 		b.plain("no arguments")
 	}

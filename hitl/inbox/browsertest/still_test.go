@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // middle returns the middle of an element on the screen.
@@ -205,4 +206,27 @@ func TestPhoneShowsBothButtons(t *testing.T) {
 		}
 		d.screenshot(d.browser, "phone-"+page)
 	}
+}
+
+// A comparison shows its marks, also on a phone, and no row of a line that is broken begins with a mark of its own.
+func TestComparisonOnAPhone(t *testing.T) {
+	d := newDesk(t, 5*time.Minute)
+	d.do(d.browser, chromedp.EmulateViewport(390, 844))
+	d.enter()
+	tool := *d.tool
+	tool.Definition = &mcp.Tool{Name: "edit_file", Description: "Edit a file.", InputSchema: map[string]any{"type": "object"}}
+	d.tool = &tool
+	d.calls(`{"path":"a.go","old_str":"one\nx","new_str":"one\n` + strings.Repeat("- <b>two</b> ", 12) + `"}`)
+	d.do(d.browser, reads("1 waiting"), visible("article .yes"), visible(".compared .added"))
+	if text := got[string](d, d.browser, `document.querySelector(".compared").innerText`); !strings.HasPrefix(text, "  one\n- x\n+ - <b>two</b> ") {
+		t.Errorf("it reads %q", text)
+	}
+	lefts := `(() => { const r = document.createRange(); r.selectNodeContents(document.querySelector(".compared .added")); const all = [...r.getClientRects()]; const first = Math.min(...all.map(x => x.left)); const top = Math.min(...all.map(x => x.top)); return all.filter(x => x.top > top + 8 && x.left < first + 8).length + (all.some(x => x.top > top + 8) ? 0 : 100) })()`
+	if n := got[float64](d, d.browser, lefts); n != 0 {
+		t.Errorf("%v rows of a broken line begin where marks are", n)
+	}
+	if bottom := got[float64](d, d.browser, `document.querySelector(".yes").getBoundingClientRect().bottom`); bottom <= 0 || bottom > 844 {
+		t.Errorf("Approve ends at %v of 844", bottom)
+	}
+	d.screenshot(d.browser, "phone-comparison")
 }
