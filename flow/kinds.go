@@ -4,7 +4,6 @@ import (
 	_ "embed" // for kinds.txt
 	"net/mail"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -26,6 +25,7 @@ const (
 	kindCredential argumentKind = "credential" // a password, a key
 	kindPath       argumentKind = "path"       // a file or a folder
 	kindCommand    argumentKind = "command"    // a command, code, a query
+	kindRepository argumentKind = "repository" // a repository with its owner
 	kindAddress    argumentKind = "address"    // a part of a postal address
 	kindAmount     argumentKind = "amount"     // of money, or of anything
 	kindID         argumentKind = "id"         // of a thing that the server has
@@ -41,7 +41,9 @@ func (k argumentKind) leads() bool {
 }
 
 // exact reports whether one other character makes it another value.
-func (k argumentKind) exact() bool { return k.leads() || k == kindPath || k == kindCommand }
+func (k argumentKind) exact() bool {
+	return k.leads() || k == kindPath || k == kindCommand || k == kindRepository
+}
 
 //go:embed kinds.txt
 var kindsText string
@@ -79,6 +81,9 @@ func named(name string) argumentKind {
 func kindOf(name argumentKind, value string) argumentKind {
 	if shaped := shapeOf(value); shaped != "" {
 		return shaped
+	}
+	if name == kindRepository && !strings.Contains(value, "/") { // its name alone
+		name = kindName
 	}
 	if name == kindName && strings.Count(value, " ") > 5 {
 		return kindText
@@ -140,17 +145,6 @@ func shapeOf(value string) argumentKind {
 func isMail(value string) bool {
 	a, err := mail.ParseAddress(value)
 	return err == nil && strings.Contains(a.Address, "@")
-}
-
-func hostOf(value string) string {
-	if !strings.Contains(value, "://") {
-		value = "https://" + value
-	}
-	u, err := url.Parse(value)
-	if err != nil || u.User != nil {
-		return ""
-	}
-	return u.Host
 }
 
 // commits are words of tools that spend or bind: their recipient matters even if the server offers it.

@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/fairlead-go/fairlead/flow/internal/folded"
 )
@@ -90,39 +89,33 @@ func (l *lookup) origin() origin {
 	return o
 }
 
-// said reports whether a text has the value as whole words; an address may differ in case and blanks alone.
+// said reports whether a text has the value as whole words. An address, a path, a credential or a command has to be all
+// that stands there, and may differ in case and blanks alone.
 func (l *lookup) said(t *folded.Text) bool {
+	if l.kind == kindURL {
+		return l.saidURL(t)
+	}
+	if l.kind == kindRepository && l.saidURL(t) {
+		return true
+	}
 	for from, tries := 0, 0; tries < folded.MaxTries; tries++ {
 		at := t.Find(l.norm, true, from)
 		if at < 0 || !t.Edge(at) || !t.Edge(at+len(l.norm)) {
 			break
 		}
-		if !l.kind.exact() || t.Alone(at, len(l.norm)) && squash(t.Part(at, len(l.norm))) == squash(l.raw) {
+		if !l.kind.exact() || l.kind.same(t.Whole(at, len(l.norm)), l.raw) {
 			return true
 		}
 		from = at + 1
 	}
-	if l.kind != kindURL {
-		return false
-	}
-	host := hostOf(l.raw)
-	return host != "" && strings.Contains(" "+strings.Join(strings.FieldsFunc(strings.ToLower(t.Raw), func(r rune) bool {
-		return r != '.' && r != '-' && r != ':' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}), " ")+" ", " "+strings.ToLower(host)+" ")
-}
-
-// squash returns a text without case, blanks, quotes, and what an address may go without.
-func squash(s string) string {
-	s = strings.ToLower(s)
-	for _, optional := range []string{"https://", "http://", "mailto:"} {
-		s = strings.TrimPrefix(s, optional)
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || strings.ContainsRune(`"'<>`, r) {
-			return -1
+	if l.kind.leads() { // next to letters of a script that writes words without blanks
+		for word := range folded.Words(t.Raw) {
+			if l.kind.same(word, l.raw) {
+				return true
+			}
 		}
-		return r
-	}, strings.Trim(s, "/.,;:!?()[]"))
+	}
+	return false
 }
 
 // search returns the first result that has a folded value: a trusted one, then a field that the server offers.

@@ -118,6 +118,11 @@ func (tr *trace) leaf(name, value string, isText bool) {
 	}
 	tr.raised = tr.raised || rule != ""
 	if tr.record {
+		if o.from != fromUser && kind.exact() {
+			if part := look.partly(); part != "" {
+				note = strings.TrimPrefix(note+"; you named "+quote(part, maxShown)+" alone", "; ")
+			}
+		}
 		tr.add(string(tr.place), value, kind, o, rule, note)
 	}
 }

@@ -2,6 +2,7 @@ package folded
 
 import (
 	"bytes"
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -78,22 +79,49 @@ func (t *Text) Names(stems [][]byte) int {
 	return -1
 }
 
-// Alone reports whether a part is not a part of a longer address or path.
-func (t *Text) Alone(at, n int) bool {
+// Whole returns a part with all that stands around it without a blank, a quotation mark, a bracket or a comma: the address
+// or path that the part may be only a part of.
+func (t *Text) Whole(at, n int) string {
 	from := t.Place(at)
-	before := strings.TrimSuffix(t.Raw[:from], "://")
 	end := min(len(t.Raw), from+len(t.Part(at, n)))
-	after := strings.TrimLeft(t.Raw[end:], ".,:;!?/")
-	if len(before) == from && before != "" && (folded[before[from-1]] != 0 || strings.IndexByte("._-@/+%", before[from-1]) >= 0) {
-		return false
+	for from > 0 {
+		r, size := utf8.DecodeLastRuneInString(t.Raw[:from])
+		if parts(r) || (r == ':' || r == '=') && !strings.HasPrefix(t.Raw[from:], "//") {
+			break
+		}
+		from -= size
 	}
-	if after == "" || unicode.IsSpace(rune(after[0])) {
-		return true
+	for end < len(t.Raw) {
+		r, size := utf8.DecodeRuneInString(t.Raw[end:])
+		if parts(r) {
+			break
+		}
+		end += size
 	}
-	if end+len(after) == len(t.Raw) { // nothing is between
-		return strings.IndexByte("\"'<>()[]{}|`", after[0]) >= 0
+	return trimWord(t.Raw[from:end])
+}
+
+// Words returns what stands between the blanks, quotation marks, brackets and commas of a text, without the marks that
+// end a sentence.
+func Words(raw string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for word := range strings.FieldsFuncSeq(raw, parts) {
+			if word = trimWord(word); word != "" && !yield(word) {
+				return
+			}
+		}
 	}
-	return folded[after[0]] == 0 && after[0] < utf8.RuneSelf
+}
+
+func trimWord(word string) string { return strings.TrimRight(strings.TrimLeft(word, "*_"), ".,:;!?*_") }
+
+// parts reports whether a rune stands between two addresses: a blank, a quotation mark, a bracket, a comma, or a letter of
+// a script that writes words without blanks.
+func parts(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r <= ' ' || strings.IndexByte("\"'<>()[]{}|`,;", byte(r)) >= 0
+	}
+	return unicode.IsSpace(r) || unicode.IsPunct(r) || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai)
 }
 
 // Field reports whether a part is all of a field or a line, as in a list, and not a part of a sentence.
