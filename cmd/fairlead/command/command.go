@@ -105,6 +105,7 @@ func root() *cobra.Command {
 		approveCommand(),
 		auditCommand(),
 		callCommand(),
+		connectCommand(),
 		hookCommand(),
 		inferCommand(),
 		inspectCommand(),

@@ -11,10 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/reach"
@@ -35,6 +37,7 @@ type proxyFlags struct {
 	reload                                                     *policy.Live // nil without a policy
 	approve, scopes, reach                                     []string
 	trust, noKnown, readOnly, annotate, observe, verbose       bool
+	headers                                                    []string
 }
 
 func proxyCommand() *cobra.Command {
@@ -61,6 +64,7 @@ of OpenTelemetry, spans and metrics of the calls are exported.`,
 	f.StringVar(&o.policy, "policy", "", "a policy `FILE` (see fairlead policy); nothing starts if anything in it is wrong")
 	f.StringVar(&o.listen, "listen", "", "serve streamable HTTP on an `ADDRESS`, loopback without --access, instead of standard input and output")
 	f.StringVar(&o.access, "access", "", "a `FILE` that says which users of other machines may use --listen, by tokens or certificates")
+	f.StringArrayVar(&o.headers, "header", nil, "a header for the only server, which has an URL, as `NAME=VARIABLE` of the environment, or NAME=Bearer:VARIABLE (repeatable)")
 	f.StringSliceVar(&o.approve, "approve", nil, "who is asked: elicit, web, terminal or deny; with several, the first answer wins (default elicit, then web)")
 	f.StringVar(&o.inbox, "inbox", anyPort, "the loopback `ADDRESS` of the page where calls are approved")
 	f.StringSliceVar(&o.reach, "reach", []string{"desktop"}, "how you are notified of a call that waits on that page: desktop, browser (opened once for each client) or none")
@@ -181,6 +185,9 @@ func (o *proxyFlags) file(flag, inPolicy string) string {
 // targets returns the servers that a command line names, as the proxy takes them.
 func (o *proxyFlags) targets(words []string, dash int) ([]proxy.Server, error) {
 	targets, err := o.serverNames.targets(words, dash)
+	if err == nil {
+		err = o.addHeaders(targets)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -205,4 +212,34 @@ func (o *proxyFlags) targets(words []string, dash int) ([]proxy.Server, error) {
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// addHeaders adds those of --header, whose values are in the environment, where other users do not see them.
+func (o *proxyFlags) addHeaders(targets []dial.Target) error {
+	if len(o.headers) == 0 {
+		return nil
+	}
+	if len(targets) != 1 || targets[0].URL == "" {
+		return errors.New("--header is for one server, which has an URL; write the headers of several in a file for --config")
+	}
+	t := &targets[0]
+	if t.Header == nil {
+		t.Header = make(map[string]string)
+	}
+	for _, text := range o.headers {
+		name, variable, defines := strings.Cut(text, "=")
+		variable, bearer := strings.CutPrefix(variable, "Bearer:")
+		if !defines || name == "" || variable == "" {
+			return fmt.Errorf("--header %q is neither NAME=VARIABLE nor NAME=Bearer:VARIABLE", text)
+		}
+		value, set := os.LookupEnv(variable)
+		if !set {
+			return fmt.Errorf("--header %s: the variable %q is not set", name, variable)
+		}
+		if bearer {
+			value = "Bearer " + value
+		}
+		t.Header[name] = value
+	}
+	return nil
 }

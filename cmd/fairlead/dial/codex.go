@@ -19,7 +19,7 @@ const codexKey = "mcp_servers"
 
 // codexEntries returns the servers of a TOML file of Codex, in their order, each as JSON.
 func codexEntries(text []byte) ([]entry, error) {
-	if err := checkTOML(text); err != nil {
+	if err := CheckTOML(text); err != nil {
 		return nil, err
 	}
 	var file map[string]any
@@ -66,8 +66,8 @@ const (
 	maxTOMLDepth = 100 // lists and tables within each other, and words of one key
 )
 
-// checkTOML returns an error for a text that is too long, or nested too deeply, to be parsed.
-func checkTOML(text []byte) error {
+// CheckTOML returns an error for a text that is too long, or nested too deeply, to be parsed.
+func CheckTOML(text []byte) error {
 	if len(text) > maxTOML {
 		return fmt.Errorf("it has more than %d bytes", maxTOML)
 	}

@@ -115,14 +115,12 @@ func (e entry) target(path string, client kind) (t Target, off bool, err error) 
 	if client == gemini {
 		x.env = sync.OnceValue(func() map[string]string { return geminiVariables(geminiFolder(path)) })
 	}
-	kind := strings.ToLower(cmp.Or(w.Type, w.Transport))
-	url := cmp.Or(w.URL, w.ServerURL, w.HTTPURL)
-	command := slices.Concat(w.Command.list, w.Args)
-	switch {
-	case url != "" && len(w.Command.list) > 0:
-		return t, off, errors.New("has both an URL and a command; which is it?")
-	case url != "":
-		t.URL, t.SSE = x.value(url), kind == "sse"
+	form, err := w.form()
+	if err != nil {
+		return t, off, err
+	}
+	if form.URL != "" {
+		t.URL, t.SSE = x.value(form.URL), form.SSE
 		t.Header = x.values(w.Headers, w.HTTPHeaders)
 		for name, variable := range w.EnvHTTPHeaders {
 			t.Header[name] = x.variable(variable, variable)
@@ -130,27 +128,59 @@ func (e entry) target(path string, client kind) (t Target, off bool, err error) 
 		if w.BearerEnvVar != "" {
 			t.Header["Authorization"] = "Bearer " + x.variable(w.BearerEnvVar, w.BearerEnvVar)
 		}
+		return t, off, errors.Join(x.fault, t.Check())
+	}
+	for _, word := range form.Command {
+		t.Command = append(t.Command, x.text(word))
+	}
+	t.Env, t.Dir = x.values(w.Env, w.Environment, w.Command.env), x.text(w.Cwd)
+	if w.EnvFile != "" {
+		if err := addVariables(t.Env, x.path(x.text(w.EnvFile))); err != nil {
+			return t, off, fmt.Errorf(`has an "envFile" that cannot be read: %w`, err)
+		}
+	}
+	return t, off, errors.Join(x.fault, t.Check())
+}
+
+// A Form is how an entry of a client's file names its server: by an URL, or by a command with its arguments. Variables
+// are as they were written.
+type Form struct {
+	URL     string
+	SSE     bool // the URL speaks the transport of 2024-11-05
+	Command []string
+}
+
+// FormOf returns the form of an entry, which is the JSON of one server. The error is what a sentence about the server goes
+// on with, such as "has neither ...".
+func FormOf(entry []byte) (Form, error) {
+	var w written
+	if err := json.Unmarshal(entry, &w); err != nil {
+		return Form{}, fmt.Errorf("cannot be read: %w", unmarshalling(err))
+	}
+	return w.form()
+}
+
+// form returns how the server is named.
+func (w *written) form() (Form, error) {
+	f := Form{URL: cmp.Or(w.URL, w.ServerURL, w.HTTPURL)}
+	kind := strings.ToLower(cmp.Or(w.Type, w.Transport))
+	switch {
+	case f.URL != "" && len(w.Command.list) > 0:
+		return Form{}, errors.New("has both an URL and a command; which is it?")
+	case f.URL != "":
+		f.SSE = kind == "sse"
 	case len(w.Command.list) > 0:
-		for _, word := range command {
-			t.Command = append(t.Command, x.text(word))
-		}
-		t.Env, t.Dir = x.values(w.Env, w.Environment, w.Command.env), x.text(w.Cwd)
-		if w.EnvFile != "" {
-			if err := addVariables(t.Env, x.path(x.text(w.EnvFile))); err != nil {
-				return t, off, fmt.Errorf(`has an "envFile" that cannot be read: %w`, err)
-			}
-		}
+		f.Command = slices.Concat(w.Command.list, w.Args)
 	case w.Source == "extension" || w.Settings != nil:
-		return t, off, errors.New("is started by an extension of the editor; name it here by its command or URL")
+		return Form{}, errors.New("is started by an extension of the editor; name it here by its command or URL")
 	default:
-		return t, off, errors.New(`has neither "command" nor "url"`)
+		return Form{}, errors.New(`has neither "command" nor "url"`)
 	}
 	switch kind {
 	case "", "stdio", "local", "http", "https", "sse", "streamable", "streamable-http", "streamablehttp", "streamable_http", "remote":
-	default:
-		return t, off, fmt.Errorf("speaks %.60q; this program speaks stdio, http and sse", kind)
+		return f, nil
 	}
-	return t, off, errors.Join(x.fault, t.Check())
+	return Form{}, fmt.Errorf("speaks %.60q; this program speaks stdio, http and sse", kind)
 }
 
 // filter returns which tools the entry offers.

@@ -21,6 +21,9 @@ var (
 	doubled  = regexp.MustCompile(`__+`)
 )
 
+// ID returns the name that a server of a client's file has here, by its name there.
+func ID(name string) string { return idOf(name) }
+
 // idOf returns a name as a catalog takes it: of at most 60 characters, with a dash for those that it does not take.
 func idOf(name string) string {
 	id := doubled.ReplaceAllString(notOfIDs.ReplaceAllString(name, "-"), "_")
