@@ -37,19 +37,20 @@ func sentence(r hitl.Request) string {
 
 // A call is what the sentence is made of.
 type call struct {
-	tool     *middleware.Tool
-	server   string
-	verb     string // "" if the name has none that is known, or one that the class contradicts
-	noun     string // of few words, "" for none
-	members  []strictjson.Member
-	language string // of the text that decides the class, "" for none
-	text     string // in that language
-	also     map[string]string
-	changes  []hitl.Change
+	tool      *middleware.Tool
+	server    string
+	verb      string // "" if the name has none that is known, or one that the class contradicts
+	noun      string // of few words, "" for none
+	arguments json.RawMessage
+	members   []strictjson.Member
+	language  string // of the text that decides the class, "" for none
+	text      string // in that language
+	also      map[string]string
+	changes   []hitl.Change
 }
 
 func callOf(r hitl.Request) *call {
-	c := &call{tool: r.Tool, server: safetext.Word(r.Tool.Server, maxWord), changes: r.Changes}
+	c := &call{tool: r.Tool, server: safetext.Word(r.Tool.Server, maxWord), changes: r.Changes, arguments: r.Arguments}
 	c.members, _ = strictjson.Members(r.Arguments)
 	words := wordsOf(r.Tool.Name())
 	for i, word := range words[:min(len(words), maxPrefix)] {
@@ -324,7 +325,10 @@ func write(c *call) string {
 			}
 		}
 	}
-	content, name := c.first("content", "contents", "text", "body", "data", "file_text", "new_str")
+	if all := edits(members(nil, Arguments, c.arguments)); len(all) > 0 {
+		return fmt.Sprintf("%s %s: %s", c.verbNoun("file"), at, count(len(all), "change"))
+	}
+	content, name := c.first("content", "contents", "text", "body", "data", "file_text", "new_source")
 	if name == "" {
 		return ""
 	}

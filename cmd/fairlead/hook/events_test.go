@@ -17,7 +17,7 @@ func TestEventsOfTheDocumentation(t *testing.T) {
 		"claude-code-pre":      {"ask", "below the folder where the agent works"},
 		"claude-code-post":     {},
 		"claude-code-prompt":   {},
-		"claude-code-subagent": {"ask", "asked for by the sub-agent agent-7"},
+		"claude-code-subagent": {"ask", "sub-agent agent-7 of Claude Code"},
 		"codex-permission":     {},
 		"gemini-before":        {"deny", "has no question for hooks"},
 		"cursor-shell":         {"allow", ""},

@@ -101,7 +101,9 @@ func New(o Options) (*Guard, error) {
 	g.o.Patience = cmp.Or(o.Patience, 50*time.Second)
 	p, err := proxy.New(proxy.Options{
 		Servers: []proxy.Server{{Name: "agent"}}, Policy: g.policy, Confirm: hitl.ConfirmerFunc(g.confirm), Audit: o.Audit, Doubt: o.Doubt, Observe: o.Observe, Logger: o.Logger,
-		Share: func(_ *cache.Options, _ *ratelimit.Options, ask *hitl.Options) { ask.Store = o.Store },
+		Share: func(_ *cache.Options, _ *ratelimit.Options, ask *hitl.Options) {
+			ask.Store, ask.Client = o.Store, asking
+		},
 	})
 	if err != nil {
 		return nil, err

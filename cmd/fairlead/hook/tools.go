@@ -114,7 +114,7 @@ func ruleOf(d deed) preflight.Rule {
 	switch d {
 	case shell:
 		return func(a preflight.Arguments) (preflight.Verdict, bool) {
-			return commandOf(a, "command", "cmd", "script")
+			return commandOf(a, commandNames...)
 		}
 	case readFile:
 		return func(a preflight.Arguments) (preflight.Verdict, bool) {
