@@ -32,6 +32,7 @@ type hookFlags struct {
 	client         string
 	explain, serve bool
 	patience, idle time.Duration
+	proxied        []string
 }
 
 // Exit code 2 blocks the call in every agent, and standard error is the reason. Other codes do not block.
@@ -65,6 +66,7 @@ cannot be judged blocks the call, with exit code 2.`,
 	f.StringSliceVar(&o.reach, "reach", []string{"desktop"}, "how you are notified of a call that waits on that page: desktop, browser (opened once) or none")
 	f.StringVar(&o.webhook, "webhook", "", "an https `URL` to post a notification to as well; "+hookVariable+" has the key that signs it")
 	f.BoolVar(&o.observe, "observe", false, "allow what the policy does not deny, and record what would have been decided; needs --audit")
+	f.StringSliceVar(&o.proxied, "proxied", nil, "MCP `SERVERS` that the agent reaches through fairlead proxy, by the agent's names: the proxy decides about their calls")
 	f.BoolVar(&o.explain, "explain", false, "print what would be decided and why, and decide nothing")
 	f.DurationVar(&o.patience, "patience", 50*time.Second, "how long an event may wait for a decision; less than the agent's timeout")
 	f.DurationVar(&o.idle, "idle", time.Hour, "how long the process that keeps the sessions stays without an event")
@@ -182,7 +184,7 @@ func (o *hookFlags) words() []string {
 	words := []string{"hook", "--serve"}
 	for _, flag := range []struct{ name, value string }{
 		{"--inbox", o.inbox}, {"--patience", o.patience.String()}, {"--idle", o.idle.String()}, {"--policy", o.policy}, {"--audit", o.audit},
-		{"--store", o.store}, {"--webhook", o.webhook}, {"--approve", strings.Join(o.approve, ",")}, {"--reach", strings.Join(o.reach, ",")},
+		{"--store", o.store}, {"--webhook", o.webhook}, {"--approve", strings.Join(o.approve, ",")}, {"--reach", strings.Join(o.reach, ",")}, {"--proxied", strings.Join(o.proxied, ",")},
 	} {
 		if flag.value != "" {
 			words = append(words, flag.name+"="+flag.value)
@@ -260,7 +262,7 @@ func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end fu
 		}
 	}()
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	options := hook.Options{Observe: o.observe, Patience: o.patience, Logger: log}
+	options := hook.Options{Observe: o.observe, Proxied: o.proxied, Patience: o.patience, Logger: log}
 	if o.policy != "" {
 		live, err := policy.OpenLive(o.policy, log)
 		if err != nil {

@@ -65,6 +65,9 @@ type Options struct {
 	Audit audit.Sink
 	// Doubt keeps the calls that may have happened; nil means a ledger in memory.
 	Doubt *doubt.Ledger
+	// Proxied are the MCP servers that the agents reach through fairlead proxy, by the agents' names for them. The proxy
+	// judges, asks about and records their calls, so nothing is decided about them here; their results are taken in.
+	Proxied []string
 	// Observe allows what the policy does not deny, and records what would have been decided.
 	Observe bool
 	// Patience is how long an event waits for a decision; 0 means 50 seconds, since many agents give up after a minute.
@@ -181,6 +184,9 @@ func (g *Guard) Handle(ctx context.Context, client string, text []byte) ([]byte,
 // before decides about a call.
 func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 	server, tool := e.hosted()
+	if g.proxied(e) {
+		return Decision{Verdict: Silent}, nil
+	}
 	arguments, err := e.arguments()
 	if err != nil {
 		return Decision{}, err
@@ -218,6 +224,12 @@ func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 		g.drop(p.is)
 		return Decision{}, fmt.Errorf("nobody has decided within %v", g.o.Patience)
 	}
+}
+
+// proxied reports whether a call goes to a server behind fairlead proxy.
+func (g *Guard) proxied(e *event) bool {
+	server, _, ok := e.server()
+	return ok && slices.Contains(g.o.Proxied, server)
 }
 
 // permits reports whether the dialog about a call that the agent is going to show is needless, since the chain has let
