@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -203,7 +204,9 @@ func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 		defer close(p.done)
 		defer stop()
 		if _, err := g.host.Call(inChain, server, tool, call); err != nil {
-			p.reached <- stage{decision: Decision{Deny, output.Text(output.Failure(nil, err))}}
+			known := (&middleware.Tool{Server: server, Definition: tool.Definition}).ModelName()
+			why := strings.ReplaceAll(output.Text(output.Failure(nil, err)), known, safetext.Line(e.tool))
+			p.reached <- stage{decision: Decision{Deny, why}}
 		}
 		g.remove(p)
 	}()
