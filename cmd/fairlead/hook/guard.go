@@ -112,7 +112,7 @@ func New(o Options) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.host = p.Host(middleware.ToolCallerFunc(g.execute))
+	g.host = p.Host(middleware.ToolCallerFunc(g.execute), o.Confirm == nil)
 	return g, nil
 }
 

@@ -2,7 +2,9 @@ package hook_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +26,18 @@ func (tr *trail) Write(_ context.Context, r audit.Record) error {
 	defer tr.mu.Unlock()
 	tr.all = append(tr.all, r)
 	return nil
+}
+
+// intents returns the IDs of the calls that were about to be made.
+func (tr *trail) intents() (all []string) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	for _, r := range tr.all {
+		if r.Kind == audit.Intent {
+			all = append(all, r.Call)
+		}
+	}
+	return all
 }
 
 // ends returns the calls that are over, each as its ID, class, outcome and who approved it.
@@ -238,5 +252,25 @@ func TestProxyDecidesAboutItsServers(t *testing.T) {
 	}
 	if got := tr.ends(); len(got) > 0 {
 		t.Errorf("recorded %q", got)
+	}
+}
+
+// A yes in the agent's dialog is the start of the call, so the intent stands in the record before the dialog.
+func TestIntentIsRecordedBeforeTheDialog(t *testing.T) {
+	t.Parallel()
+	var tr trail
+	g := guard(t, hook.Options{Audit: &tr})
+	if got, why := decided(t, g, "claude-code", event("Bash", `{"command":"rm a"}`, withID("1"))); got != "ask" {
+		t.Fatalf("got %s %s", got, why)
+	}
+	if got := tr.intents(); !slices.Equal(got, []string{"1"}) {
+		t.Errorf("recorded the intents of %q", got)
+	}
+	full := guard(t, hook.Options{Audit: audit.SinkFunc(func(context.Context, audit.Record) error { return errors.New("no space left on device") })})
+	if got, why := decided(t, full, "claude-code", event("Bash", `{"command":"rm a"}`)); got != "deny" || !strings.Contains(why, "record") {
+		t.Errorf("without a record: got %s %q", got, why)
+	}
+	if got, why := decided(t, full, "claude-code", event("Bash", `{"command":"ls"}`)); got != "allow" {
+		t.Errorf("a read without a record: got %s %q", got, why)
 	}
 }

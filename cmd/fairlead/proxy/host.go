@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,6 +20,7 @@ import (
 type Host struct {
 	proxy   *Proxy
 	execute middleware.ToolCaller
+	early   bool // intents are recorded before a person is asked
 
 	mu    sync.Mutex
 	known map[string]bool
@@ -33,9 +35,11 @@ type Hosted struct {
 	Annotations annotation.Annotations
 }
 
-// Host returns a host whose calls are executed by a caller, which stands behind the guard.
-func (p *Proxy) Host(execute middleware.ToolCaller) *Host {
-	return &Host{proxy: p, execute: execute, known: make(map[string]bool), tools: make(map[string][]Hosted)}
+// Host returns a host whose calls are executed by a caller, which stands behind the guard. Early is for a person who
+// approves in a dialog of the program that then executes the call: the intent is recorded before the question, since it
+// would come too late between the answer and the call.
+func (p *Proxy) Host(execute middleware.ToolCaller, early bool) *Host {
+	return &Host{proxy: p, execute: execute, early: early, known: make(map[string]bool), tools: make(map[string][]Hosted)}
 }
 
 // Call takes a call of a tool through the chain. The tool is added if it is new. Scope is the session that the call
@@ -80,7 +84,7 @@ func (h *Host) find(server string, tool Hosted) (*set, *middleware.Tool, error) 
 	}
 	now := h.proxy.plan()
 	if h.set == nil || h.set.plan != now {
-		made, err := now.newHostSet()
+		made, err := now.newHostSet(h.early)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -118,16 +122,26 @@ func (h *Host) add(to *set, server string) error {
 }
 
 // newHostSet returns an empty set for the tools of a host.
-func (p *plan) newHostSet() (*set, error) {
+func (p *plan) newHostSet(early bool) (*set, error) {
 	s, err := p.newSet(access.Caller{})
 	if err != nil {
 		return nil, err
 	}
 	std := p.standard
 	std.Cache, std.Retry, std.Timeout = nil, nil, nil
+	if trail, doubts := std.Audit, std.Doubt; early && trail != nil && doubts != nil && std.Observe == nil {
+		std.Doubt = func(next middleware.ToolCaller) middleware.ToolCaller { return doubts(trail.Intent(next)) }
+		std.Audit = recordOnly{trail}
+	}
 	s.caller = std.Then(s)
 	return s, nil
 }
+
+// recordOnly is a trail whose intents are recorded elsewhere in the chain.
+type recordOnly struct{ chain.Auditor }
+
+// Intent returns next.
+func (recordOnly) Intent(next middleware.ToolCaller) middleware.ToolCaller { return next }
 
 // Judged returns the class of a call of a tool with these arguments, with its evidence.
 func (h *Host) Judged(server string, tool Hosted, arguments json.RawMessage) (*middleware.Tool, error) {
