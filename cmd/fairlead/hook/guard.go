@@ -283,6 +283,9 @@ func (g *Guard) confirm(ctx context.Context, r hitl.Request) (hitl.Decision, err
 	switch {
 	case err != nil:
 		return hitl.Decision{}, err
+	case res == nil && p.lost.Load(): // the executor returns that its outcome is unknown
+		p.result <- nil
+		return hitl.Decision{Verdict: hitl.Approved, Via: "the agent, whose answer is not known"}, nil
 	case res == nil:
 		return hitl.Decision{Reason: "no result came: the person said no, or the agent did not make the call"}, nil
 	}
@@ -329,8 +332,8 @@ func (g *Guard) after(e *event) {
 	<-p.done
 }
 
-// Close ends all calls whose results have not come.
-func (g *Guard) Close() { g.drop(func(*pending) bool { return true }) }
+// Close ends all calls whose results have not come: their outcome is unknown.
+func (g *Guard) Close() { g.lose(func(*pending) bool { return true }) }
 
 // Idle returns how long no event has come before a tool, and whether calls wait for their results.
 func (g *Guard) Idle() (time.Duration, bool) {

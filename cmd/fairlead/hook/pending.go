@@ -20,6 +20,7 @@ type pending struct {
 	waits   atomic.Bool              // for the result
 	silent  atomic.Bool              // the agent decides by its own rules
 	allowed atomic.Bool              // by the chain, without the agent's dialog
+	lost    atomic.Bool              // nobody will report whether it was made
 }
 
 // wait returns the result that the agent reports, nil if the call was not made.
@@ -51,7 +52,7 @@ func (g *Guard) add(p *pending) (again bool) {
 	}
 	g.mu.Unlock()
 	if lost != nil {
-		g.drop(lost.is)
+		g.lose(lost.is)
 	}
 	return again
 }
@@ -85,6 +86,17 @@ func (g *Guard) drop(which func(*pending) bool) {
 		}
 		<-p.done
 	}
+}
+
+// lose ends calls that nobody will report: each may have been made.
+func (g *Guard) lose(which func(*pending) bool) {
+	g.drop(func(p *pending) bool {
+		if !which(p) {
+			return false
+		}
+		p.lost.Store(true)
+		return true
+	})
 }
 
 // key names a call among those of its session: by its ID, or by what it is.

@@ -274,3 +274,35 @@ func TestIntentIsRecordedBeforeTheDialog(t *testing.T) {
 		t.Errorf("a read without a record: got %s %q", got, why)
 	}
 }
+
+// Where nobody reports what became of a call that could be made, it may have happened.
+func TestCallThatNobodyReports(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		policy, command string
+		ends            func(*hook.Guard)
+		want            string
+	}{
+		"asked, and the turn ends":                 {`{}`, "rm a", func(g *hook.Guard) { send(t, g, `{"session_id":"s","hook_event_name":"Stop"}`) }, "1 dangerous denied"},
+		"asked, and the process ends":              {`{}`, "rm a", func(g *hook.Guard) { g.Close() }, "1 dangerous unknown"},
+		"allowed, and the turn ends":               {`{"rules":[{"tool":"claude-code/Bash","decide":"allow","class":"dangerous"}]}`, "rm a", func(g *hook.Guard) { send(t, g, `{"session_id":"s","hook_event_name":"Stop"}`) }, "1 dangerous unknown the policy, policy.json:1"},
+		"allowed, and the process ends":            {`{"rules":[{"tool":"claude-code/Bash","decide":"allow","class":"dangerous"}]}`, "rm a", func(g *hook.Guard) { g.Close() }, "1 dangerous unknown the policy, policy.json:1"},
+		"left to the agent, the process ends":     {`{}`, "touch x", func(g *hook.Guard) { g.Close() }, "1 dangerous unknown"},
+		"a read that is allowed, the process ends": {`{}`, "ls", func(g *hook.Guard) { g.Close() }, "1 safe failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := policy.Parse("policy.json", []byte(tt.policy))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var tr trail
+			g := guard(t, hook.Options{Audit: &tr, Policy: func() *policy.Policy { return p }})
+			decided(t, g, "claude-code", event("Bash", fmt.Sprintf(`{"command":%q}`, tt.command), withID("1")))
+			tt.ends(g)
+			if diff := cmp.Diff([]string{tt.want}, tr.ends()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
