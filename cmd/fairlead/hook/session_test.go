@@ -287,7 +287,7 @@ func TestCallThatNobodyReports(t *testing.T) {
 		"asked, and the process ends":              {`{}`, "rm a", func(g *hook.Guard) { g.Close() }, "1 dangerous unknown"},
 		"allowed, and the turn ends":               {`{"rules":[{"tool":"claude-code/Bash","decide":"allow","class":"dangerous"}]}`, "rm a", func(g *hook.Guard) { send(t, g, `{"session_id":"s","hook_event_name":"Stop"}`) }, "1 dangerous unknown the policy, policy.json:1"},
 		"allowed, and the process ends":            {`{"rules":[{"tool":"claude-code/Bash","decide":"allow","class":"dangerous"}]}`, "rm a", func(g *hook.Guard) { g.Close() }, "1 dangerous unknown the policy, policy.json:1"},
-		"left to the agent, the process ends":     {`{}`, "touch x", func(g *hook.Guard) { g.Close() }, "1 dangerous unknown"},
+		"left to the agent, the process ends":      {`{}`, "touch x", func(g *hook.Guard) { g.Close() }, "1 dangerous unknown"},
 		"a read that is allowed, the process ends": {`{}`, "ls", func(g *hook.Guard) { g.Close() }, "1 safe failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
