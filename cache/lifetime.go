@@ -24,6 +24,8 @@ func notCacheable(call *middleware.Call) string {
 		return "it answers what the server asked for"
 	case callstate.HasMeta(call.Meta):
 		return "its _meta may change the result"
+	case len(call.Params) > 0:
+		return "its params may change the result"
 	case len(call.Arguments) > maxArguments:
 		return "its arguments are too long"
 	case call.Tool.Digest == middleware.Digest{}:

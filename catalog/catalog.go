@@ -30,6 +30,9 @@ import (
 )
 
 // A Session lists and calls the tools of one server; *mcp.ClientSession is one. It must be safe for concurrent use.
+//
+// If it has a method SendCall(context.Context, middleware.Call) (*mcp.CallToolResult, error), that is called in place
+// of CallTool, with the whole call: its tool as it was accepted, and its Params.
 type Session interface {
 	// ListTools returns one page of the tools, and in NextCursor the cursor of the next one. All pages of a list
 	// together may take [Options.Timeout].

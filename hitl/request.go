@@ -20,8 +20,8 @@ type Request struct {
 	Tool      *middleware.Tool // class and evidence: Tool.Explain()
 	Arguments json.RawMessage  // the exact bytes that will be sent after an approval
 	// Extra is what the call sends beside its arguments, nil for nothing: a JSON object with
-	// what it has of _meta, inputResponses and requestState. Progress tokens, trace context
-	// and what else belongs to the transport are left out, and so are the ClientIDs. An
+	// what it has of _meta, inputResponses and requestState, and with other params under params. Progress tokens, trace
+	// context and what else belongs to the transport are left out, and so are the ClientIDs. An
 	// approval covers the rest.
 	Extra json.RawMessage
 	// ClientIDs is what else is sent in _meta: how the client calls this call, its turn and its conversation, a JSON

@@ -57,7 +57,7 @@ func (a *asker) event(ctx context.Context, q query, got answer) (by lifecycle.Ac
 		return lifecycle.Person, lifecycle.Deny, nil
 	}
 	if now, err := callstate.Extra(&q.call); err != nil || !bytes.Equal(now, q.extra) {
-		return lifecycle.Confirmer, lifecycle.Fail, errors.New("its _meta or input was changed while a person was asked")
+		return lifecycle.Confirmer, lifecycle.Fail, errors.New("its _meta, input or params were changed while a person was asked")
 	}
 	return lifecycle.Person, lifecycle.Approve, nil
 }

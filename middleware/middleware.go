@@ -52,6 +52,10 @@ type Call struct {
 	Meta mcp.Meta
 	// Input is the second leg of an input_required exchange, nil for nearly every call.
 	Input *Input
+	// Params are further members of the request's params, for which there is no field here, such as task of MCP
+	// 2025-11-25; nil for nearly every call. They are sent as they are, an approval covers them, and a server that is
+	// called through the Go SDK cannot get them, so that its call is refused. Read-only.
+	Params map[string]json.RawMessage
 }
 
 // Input answers what a server asked for in the middle of a call.

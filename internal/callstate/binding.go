@@ -61,14 +61,16 @@ func BindCall(ctx context.Context, call *middleware.Call) Binding {
 }
 
 // Extra returns what the call sends beside its arguments as one JSON object in canonical
-// form, with the members _meta, inputResponses and requestState: nil for nothing. Members
-// of _meta that are the transport's, or identify the call to its client, are left out.
+// form, with the members _meta, inputResponses, requestState, and params for [middleware.Call.Params]: nil for nothing.
+// Members of _meta that are the transport's, or identify the call to its client, are left out.
 func Extra(call *middleware.Call) (json.RawMessage, error) {
 	var extra struct {
-		Meta      map[string]any       `json:"_meta,omitempty"`
-		Responses mcp.InputResponseMap `json:"inputResponses,omitempty"`
-		State     string               `json:"requestState,omitempty"`
+		Meta      map[string]any             `json:"_meta,omitempty"`
+		Responses mcp.InputResponseMap       `json:"inputResponses,omitempty"`
+		State     string                     `json:"requestState,omitempty"`
+		Params    map[string]json.RawMessage `json:"params,omitempty"`
 	}
+	extra.Params = call.Params
 	if HasMeta(call.Meta) {
 		extra.Meta = maps.Clone(call.Meta)
 		maps.DeleteFunc(extra.Meta, notOfTheCall)
@@ -76,7 +78,7 @@ func Extra(call *middleware.Call) (json.RawMessage, error) {
 	if call.Input != nil {
 		extra.Responses, extra.State = call.Input.Responses, call.Input.State
 	}
-	if extra.Meta == nil && len(extra.Responses) == 0 && extra.State == "" {
+	if extra.Meta == nil && len(extra.Responses) == 0 && extra.State == "" && len(extra.Params) == 0 {
 		return nil, nil
 	}
 	raw, err := json.Marshal(extra)
@@ -117,7 +119,7 @@ func HasMeta(meta mcp.Meta) bool {
 type extraError struct{ err error }
 
 func (e *extraError) Error() string {
-	return fmt.Sprintf("the call's _meta or input cannot be sent as JSON: %v", e.err)
+	return fmt.Sprintf("the call's _meta, input or params cannot be sent as JSON: %v", e.err)
 }
 
 func (e *extraError) Unwrap() error { return e.err }

@@ -580,6 +580,8 @@ func TestGrantCoversMetaAndInput(t *testing.T) {
 		"an answer": {func(c *middleware.Call) {
 			c.Input = &middleware.Input{Responses: mcp.InputResponseMap{"a": &mcp.ElicitResult{Action: "accept"}}}
 		}, 0},
+		"a param":             {func(c *middleware.Call) { c.Params = map[string]json.RawMessage{"task": []byte("{}")} }, 0},
+		"no params":           {func(c *middleware.Call) { c.Params = map[string]json.RawMessage{} }, 1},
 		"an input of nothing": {func(c *middleware.Call) { c.Input = new(middleware.Input) }, 1},
 	} {
 		its, e := deletes(t), new(executor)

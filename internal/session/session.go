@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
@@ -24,9 +25,15 @@ type Caller interface {
 	CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.CallToolResult, error)
 }
 
+// A Sender is a Caller that takes the call as it is, with what the SDK's params have no field for.
+type Sender interface {
+	SendCall(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error)
+}
+
 // Executor returns the unguarded end of a chain. It checks the arguments once more, so that no text reaches a
 // server that two parsers could read differently. The reports of HTTP about a call are watched unless the session has a
-// method OverHTTP that returns false.
+// method OverHTTP that returns false. A [Sender] gets the call itself; any other session cannot send a call's Params, so
+// that such a call is refused.
 func Executor(session Caller) middleware.ToolCaller {
 	http := true
 	if s, ok := session.(interface{ OverHTTP() bool }); ok {
@@ -41,7 +48,7 @@ func Executor(session Caller) middleware.ToolCaller {
 			sent, wire = sdkerr.Watch(sent)
 		}
 		sent, answer := rawresult.Watch(sent)
-		res, err := session.CallTool(sent, params(call))
+		res, err := send(sent, session, call)
 		if unread := unread(answer.Raw(), err); unread != nil && ctx.Err() == nil {
 			return nil, fault.Unread(call, answer.Raw(), unread)
 		}
@@ -59,6 +66,18 @@ func Executor(session Caller) middleware.ToolCaller {
 		}
 		return res, nil
 	})
+}
+
+// send has a session call the tool.
+func send(ctx context.Context, session Caller, call middleware.Call) (*mcp.CallToolResult, error) {
+	if s, ok := session.(Sender); ok {
+		return s.SendCall(ctx, call)
+	}
+	if len(call.Params) > 0 {
+		return nil, fault.Told(&middleware.NotSentError{Err: fmt.Errorf("session: the call of %s has the params %q, which the Go SDK cannot send; make it without them",
+			call.Tool, slices.Sorted(maps.Keys(call.Params)))}, true, call.Tool.ModelName()+" was not called: the call has params that cannot be sent. Make it without them.")
+	}
+	return session.CallTool(ctx, params(call))
 }
 
 // unread returns why an answer that arrived was not read, nil if it was or if none arrived. err is the session's.

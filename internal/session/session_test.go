@@ -207,6 +207,38 @@ func TestMetaAndInputReachTheServer(t *testing.T) {
 	}
 }
 
+// Params for which the SDK has no field go to a session that takes the call itself. Any other session gets no such call.
+func TestParamsThatTheSDKHasNoFieldFor(t *testing.T) {
+	t.Parallel()
+	its := call(t, "")
+	its.Params = map[string]json.RawMessage{"task": json.RawMessage(`{"ttl":1}`)}
+	reached := false
+	plain := caller(func(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+		reached = true
+		return mcptest.Text("a"), nil
+	})
+	_, err := session.Executor(plain).CallTool(t.Context(), its)
+	if reached || !middleware.NotSent(err) || !middleware.Permanent(err) || !strings.Contains(fmt.Sprint(err), `["task"]`) {
+		t.Errorf("reached %t: %v", reached, err)
+	}
+	var got middleware.Call
+	res, err := session.Executor(sender{plain, &got}).CallTool(t.Context(), its)
+	if text(t, res, err) != "sent" || string(got.Params["task"]) != `{"ttl":1}` || got.Tool != its.Tool {
+		t.Errorf("sent was %+v", got)
+	}
+}
+
+type sender struct {
+	caller
+
+	got *middleware.Call
+}
+
+func (s sender) SendCall(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	*s.got = call
+	return mcptest.Text("sent"), nil
+}
+
 func TestNeitherResultNorErrorIsAnError(t *testing.T) { // B113
 	t.Run("B113", func(t *testing.T) {
 		res, err := session.Executor(caller(func(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {

@@ -128,9 +128,10 @@ func snapshot(call middleware.Call) string {
 	annotations, _ := json.Marshal(call.Tool.Annotations)
 	meta, _ := json.Marshal(call.Meta)
 	input, _ := json.Marshal(call.Input)
+	params, _ := json.Marshal(call.Params)
 	tags := call.Tool.Annotations.Tags
-	return fmt.Sprintf("id %s, scope %s, arguments %q, meta %s, input %s, tool %s %x, annotations %s, tags %q, evidence %v, definition %s",
-		call.ID, call.Scope, call.Arguments[:cap(call.Arguments)], meta, input, call.Tool, call.Tool.Digest,
+	return fmt.Sprintf("id %s, scope %s, arguments %q, meta %s, input %s, params %s, tool %s %x, annotations %s, tags %q, evidence %v, definition %s",
+		call.ID, call.Scope, call.Arguments[:cap(call.Arguments)], meta, input, params, call.Tool, call.Tool.Digest,
 		annotations, tags[:cap(tags)], call.Tool.Annotations.Evidence, definition)
 }
 

@@ -1,8 +1,9 @@
 package proxy
 
-// A call comes in by [session.callTool], passes the chain, and goes out by [server.CallTool], which the catalog calls
-// for each attempt. Between the two, the context has what belongs to the client's request: its underWay, and the request
-// as package elicit knows it.
+// A call comes in by [session.callTool], passes the chain, and goes out by [server.SendCall], which the catalog calls
+// for each attempt. What is classified, shown, approved and sent is the library's call, and both have it as an argument.
+// Between the two, the context has the one [clientCall], which is what the proxy needs beside it, and the request as
+// package elicit knows it.
 
 import (
 	"context"
@@ -12,6 +13,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/catalog/mount"
@@ -21,9 +23,41 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// A clientCall is a client's tools/call on its way through the chain. It is the context of what the chain does. A call
+// that gets input goes through the chain once more, as another one.
+type clientCall struct {
+	*underWay
+
+	set    *set                    // of tools, with the chain that the call goes through
+	waits  *waiter                 // what its client gets while it waits for a person; nil for nothing
+	answer atomic.Pointer[written] // what a server answered last
+}
+
+// Value returns the call itself for the key of this package.
+func (c *clientCall) Value(key any) any {
+	if key == (requestKey{}) {
+		return c
+	}
+	return c.underWay.Value(key)
+}
+
+// callIn returns the client's call that a context is of, nil for none.
+func callIn(ctx context.Context) *clientCall {
+	c, _ := ctx.Value(requestKey{}).(*clientCall)
+	return c
+}
+
+// waiterIn returns what the client of a context's call gets while it waits for a person, nil for nothing.
+func waiterIn(ctx context.Context) *waiter {
+	if c := callIn(ctx); c != nil {
+		return c.waits
+	}
+	return nil
+}
+
 // callTool answers tools/call: by the chain.
 func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
-	p, err := readCall(m.Params)
+	p, more, err := readCall(m.Params)
 	if err != nil {
 		err = invalid("proxy: the params of tools/call are refused: " + err.Error())
 		s.recordRefusal(ctx, m, textOf(m.Params, "name"), nil, err)
@@ -37,21 +71,20 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 		s.recordRefusal(ctx, m, p.Name, tool, err)
 		return s.refused(ctx, m, middleware.Call{}, err)
 	}
-	call := middleware.Call{ID: m.id(), Scope: s.scope, Tool: tool, Arguments: p.Arguments, Meta: p.Meta}
+	call := middleware.Call{ID: m.id(), Scope: s.scope, Tool: tool, Arguments: p.Arguments, Meta: p.Meta, Params: more}
 	if p.InputResponses != nil || p.RequestState != "" {
 		call.Input = &middleware.Input{Responses: p.InputResponses, State: p.RequestState}
 	}
-	u := underWayIn(ctx)
-	last := &u.last
-	ctx = elicit.WithRequest(ctx, s.request(p))
+	c := &clientCall{underWay: underWayIn(ctx), set: set}
+	ctx = elicit.WithRequest(c, s.request(p))
 	if takesTasks(m) {
 		inTask := ctx
-		u.waits.Store(&waiter{detaches: true, report: func(time.Duration) { s.detach(inTask, m, s.proxy.o.Waits(inTask)) }})
+		c.waits = &waiter{detaches: true, report: func(time.Duration) { s.detach(inTask, m, s.proxy.o.Waits(inTask)) }}
 	} else if token := m.meta["progressToken"]; token != nil {
-		u.waits.Store(&waiter{report: func(waited time.Duration) { // less than 1, since the server's progress comes after it
+		c.waits = &waiter{report: func(waited time.Duration) { // less than 1, since the server's progress comes after it
 			s.out(&message{Method: "notifications/progress", Params: fmt.Appendf(nil,
 				`{"progressToken":%s,"progress":%.5f,"message":"waiting for a person's approval"}`, token, waited.Hours())}, m.id())
-		}})
+		}}
 	}
 	if s.version.value() != "" { // it takes requests
 		ctx = elicit.WithElicit(ctx, func(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error) {
@@ -59,16 +92,24 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 		})
 	}
 	res, err := set.caller.CallTool(ctx, call)
-	if w := last.Load(); w != nil && (w.goesOn() || w.more && w.res == res) { // the client reads all of it
-		s.proxy.tracker.Result(s.scope, call, nil, sourceError(w.raw), set.plan.policy.TrustsResults(tool))
+	return s.outcome(ctx, m, call, c, res, err)
+}
+
+// outcome returns the response to a call that has left the chain. A result that is a server's answer goes on in the bytes
+// of the server.
+func (s *session) outcome(ctx context.Context, m *message, call middleware.Call, c *clientCall, res *mcp.CallToolResult, err error) (*message, bool) {
+	answer := c.answer.Load()
+	its := answer.gives(res)
+	if answer.goesOn() || its && answer.more { // the client reads all of it
+		s.proxy.tracker.Result(s.scope, call, nil, sourceError(answer.raw), c.set.plan.policy.TrustsResults(call.Tool))
 	}
 	switch {
-	case err != nil && last.Load().goesOn() && ctx.Err() == nil:
-		return m.replyTo(s.goesOn(call, m, last.Load().raw)), true
+	case err != nil && answer.goesOn() && ctx.Err() == nil:
+		return m.replyTo(s.goesOn(call, m, answer.raw)), true
 	case err != nil:
 		return s.refused(ctx, m, call, err)
-	case last.Load() != nil && last.Load().res == res: // nothing in the chain has touched it
-		return m.replyTo(last.Load().raw), true
+	case its:
+		return m.replyTo(answer.raw), true
 	}
 	return m.resultTo(res), true
 }
@@ -186,23 +227,27 @@ func (s *session) elicit(ctx context.Context, form *mcp.ElicitParams, about stri
 	return res, nil
 }
 
-// CallTool sends a call to the server and returns its result. It is the executor of the server's tools in the catalog.
-func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.CallToolResult, error) {
-	params, err := encodeCall(p)
+// SendCall sends a call to the server and returns its result. It is the executor of the server's tools in the catalog. The
+// policy is asked for the last time here, since the guard may wait for a list of tools.
+func (s *server) SendCall(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	params, err := encodeCall(call)
 	if err != nil {
 		return nil, notSent(err)
 	}
-	u := underWayIn(ctx)
-	may, _ := ctx.Value(permitKey{}).(*permit)
-	if err := permitted(ctx); err != nil {
+	c := callIn(ctx)
+	if c == nil {
+		return nil, notSent(errors.New("proxy: nothing has asked the policy about the call")) // no way leads here
+	}
+	call.Tool = c.set.plan.policy.Raised(call.Tool)
+	if err := c.set.refuse(ctx, call.Tool); err != nil {
 		return nil, err
 	}
-	if err := s.session.send(u); err != nil {
+	if err := s.session.send(c.underWay); err != nil {
 		return nil, err
 	}
-	m, err := s.exchange(ctx, nil, methodCallTool, params, u.about)
+	m, err := s.exchangeCall(ctx, c, call, params)
 	if two, ok := errors.AsType[*ambiguousError](err); ok {
-		return nil, mount.Unread(middleware.Call{Tool: may.tool}, two.raw, err)
+		return nil, mount.Unread(call, two.raw, err)
 	}
 	if err != nil {
 		return nil, err
@@ -210,17 +255,22 @@ func (s *server) CallTool(ctx context.Context, p *mcp.CallToolParams) (*mcp.Call
 	w := m.read
 	if w == nil {
 		if err := mount.OneResult(m.Result); err != nil {
-			return nil, mount.Unread(middleware.Call{Tool: may.tool}, m.Result, &ambiguousError{fmt.Errorf("proxy: the answer can be read in two ways: %w", err), m.Result})
+			return nil, mount.Unread(call, m.Result, &ambiguousError{fmt.Errorf("proxy: the answer can be read in two ways: %w", err), m.Result})
 		}
 		if w, err = readResult(m.Result); err != nil {
-			return nil, mount.Unread(middleware.Call{Tool: may.tool}, m.Result, fmt.Errorf("proxy: it was handed on as it is: %w", err))
+			return nil, mount.Unread(call, m.Result, fmt.Errorf("proxy: it was handed on as it is: %w", err))
 		}
 	}
-	u.last.Store(w)
+	c.answer.Store(w)
 	if w.goesOn() { // the chain gets its type, and nothing to cache or to trim
 		err = json.Unmarshal(fmt.Appendf(nil, `{"content":[],"resultType":%s}`, quoted(w.kind)), w.res)
 	}
 	return w.res, err
+}
+
+// CallTool is not called, since the catalog sends calls by SendCall.
+func (s *server) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+	return nil, notSent(errors.New("proxy: the call came without its tool"))
 }
 
 // inputRequired is what an error has that asks the maker of the call for input.

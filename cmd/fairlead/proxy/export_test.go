@@ -12,9 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ParamsKey is the member of _meta that holds the unknown members of the params.
-const ParamsKey = paramsKey
-
 // HeaderValue writes an argument as a header.
 func HeaderValue(argument string) (string, bool) { return headerValue(json.RawMessage(argument)) }
 
@@ -91,6 +88,15 @@ func Scanned(text []byte) (message any, res *mcp.CallToolResult, kind string, is
 		res, kind, isResult = w.res, w.kind, true
 	}
 	return *m, res, kind, isMessage, isResult
+}
+
+// Given reports whether a client gets the bytes of a server's result after a chain has returned what change makes of it.
+func Given(raw []byte, change func(*mcp.CallToolResult) *mcp.CallToolResult) (bool, error) {
+	w, err := readResult(raw)
+	if err != nil {
+		return false, err
+	}
+	return w.gives(change(w.res)), nil
 }
 
 // Decoded reads a message as package json does.

@@ -14,15 +14,12 @@ import (
 	"maps"
 
 	"github.com/fairlead-go/fairlead/catalog/mount"
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // known are the members of the params of tools/call that the SDK has fields for.
 var known = []string{"name", "arguments", "_meta", "inputResponses", "requestState"}
-
-// paramsKey is the member of a call's _meta with the unknown members of its params, such as task, so
-// that the question, the approval and the cache cover them. [encodeCall] puts them back.
-const paramsKey = "io.github.fairlead-go/params"
 
 // given are the members of the params of tools/call, by their exact names.
 type given struct {
@@ -75,12 +72,12 @@ func (g *given) set(name []byte, value json.RawMessage) error {
 	return nil
 }
 
-// readCall reads the params of tools/call. Each member is taken by its exact name. Unknown members are kept in _meta
-// under [paramsKey].
-func readCall(raw json.RawMessage) (*mcp.CallToolParamsRaw, error) {
+// readCall reads the params of tools/call. Each member is taken by its exact name. It also returns the members that the
+// SDK has no field for, such as task, nil for none.
+func readCall(raw json.RawMessage) (*mcp.CallToolParamsRaw, map[string]json.RawMessage, error) {
 	given, err := unambiguous(raw)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p := &mcp.CallToolParamsRaw{Arguments: given.arguments}
 	for _, member := range [...]struct {
@@ -98,25 +95,16 @@ func readCall(raw json.RawMessage) (*mcp.CallToolParamsRaw, error) {
 			continue
 		}
 		if err := member.read(member.value, member.to); err != nil {
-			return nil, fmt.Errorf("the member %q: %w", member.name, err)
+			return nil, nil, fmt.Errorf("the member %q: %w", member.name, err)
 		}
 	}
-	switch {
-	case p.Name == "":
-		return nil, errors.New("they need a name")
-	case p.Meta[paramsKey] != nil:
-		return nil, fmt.Errorf("the member %q of _meta is reserved", paramsKey)
-	}
-	if given.more != nil {
-		if p.Meta == nil {
-			p.Meta = make(mcp.Meta)
-		}
-		p.Meta[paramsKey] = given.more
+	if p.Name == "" {
+		return nil, nil, errors.New("they need a name")
 	}
 	for id, response := range members(given.responses) {
 		p.InputResponses[id] = verbatim{p.InputResponses[id], response}
 	}
-	return p, nil
+	return p, given.more, nil
 }
 
 // unquote is json.Unmarshal into a string, which takes less time where the text has no escapes.
@@ -138,38 +126,34 @@ type verbatim struct {
 
 func (v verbatim) MarshalJSON() ([]byte, error) { return v.raw, nil }
 
-// encodeCall writes the params of tools/call, with the arguments in their own bytes.
-func encodeCall(p *mcp.CallToolParams) (text json.RawMessage, err error) {
-	more, _ := p.Meta[paramsKey].(map[string]json.RawMessage)
-	delete(p.Meta, paramsKey)
-	arguments, written := p.Arguments.(json.RawMessage)
-	text = make(json.RawMessage, 0, 64+len(p.Name)+len(arguments))
-	text = appendQuoted(append(text, `{"name":`...), p.Name)
+// encodeCall writes the params of a call, with the arguments in their own bytes.
+func encodeCall(call middleware.Call) (text json.RawMessage, err error) {
+	name, arguments := call.Tool.Name(), call.Arguments
+	if len(bytes.TrimSpace(arguments)) == 0 {
+		arguments = json.RawMessage(`{}`)
+	}
+	text = make(json.RawMessage, 0, 64+len(name)+len(arguments))
+	text = appendQuoted(append(text, `{"name":`...), name)
+	text = appendMember(text, "arguments", arguments)
 	add := func(name string, value any) {
 		raw, encodeErr := encode(value)
 		err = cmp.Or(err, encodeErr)
 		text = appendMember(text, name, raw)
 	}
-	switch {
-	case written:
-		text = appendMember(text, "arguments", arguments)
-	case p.Arguments != nil:
-		add("arguments", p.Arguments)
+	if len(call.Meta) > 0 {
+		add("_meta", call.Meta)
 	}
-	if len(p.Meta) > 0 {
-		add("_meta", p.Meta)
+	if in := call.Input; in != nil && len(in.Responses) > 0 {
+		add("inputResponses", in.Responses)
 	}
-	if len(p.InputResponses) > 0 {
-		add("inputResponses", p.InputResponses)
+	if in := call.Input; in != nil && in.State != "" {
+		add("requestState", in.State)
 	}
-	if p.RequestState != "" {
-		add("requestState", p.RequestState)
-	}
-	if text = append(text, '}'); more == nil || err != nil {
+	if text = append(text, '}'); call.Params == nil || err != nil {
 		return text, err
 	}
 	all := members(text)
-	maps.Copy(all, more)
+	maps.Copy(all, call.Params)
 	return encode(all)
 }
 

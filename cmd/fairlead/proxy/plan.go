@@ -4,14 +4,13 @@ package proxy
 // under way, which may wait for a person, end in the chain in which they began. What must not begin anew with a
 // policy is not in a plan but in the [Proxy]: the cache, the calls in doubt, the sources of arguments and the record.
 // The policy's denials are looked for three times in a call: when its tool is found, once its class is known, and where it
-// is sent. It is decided once, and again only if the policy, the definition or the class is another one by then, see
+// is sent, see [server.SendCall]. It is decided once, and again only if the policy, the definition or the class is another one by then, see
 // [set.decide].
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,13 +72,13 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	ask.Timeout = cmp.Or(ask.Timeout, answerTime)
 	ask.Logger = log
 	ask.OnWaiting = func(ctx context.Context, waited time.Duration) {
-		if w := underWayIn(ctx).waits.Load(); w != nil {
+		if w := waiterIn(ctx); w != nil {
 			w.report(waited)
 		}
 	}
 	ask.WaitLimit = func(ctx context.Context) (time.Duration, string) {
 		where := p.o.Waits(ctx)
-		if w := underWayIn(ctx).waits.Load(); w != nil && w.detaches || where == "" {
+		if w := waiterIn(ctx); w != nil && w.detaches || where == "" {
 			return 0, ""
 		}
 		return cmp.Or(now.Patience, patience), where
@@ -283,29 +282,6 @@ func (s *set) Admit(next middleware.ToolCaller) middleware.ToolCaller {
 		}
 		return admit.CallTool(ctx, call)
 	})
-}
-
-// CallTool makes a call behind the guard. The policy is asked for the last time where the call is sent, since the guard
-// may wait for a list of tools.
-func (s *set) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return s.viewer.CallTool(context.WithValue(ctx, permitKey{}, &permit{s, call.Tool}), call)
-}
-
-type permitKey struct{} // of a permit
-
-// A permit reports whether a call may still be sent to a server.
-type permit struct {
-	set  *set
-	tool *middleware.Tool // with the class of the call
-}
-
-// permitted returns why a call with this context may not be sent, nil if it may.
-func permitted(ctx context.Context) error {
-	p, ok := ctx.Value(permitKey{}).(*permit)
-	if !ok {
-		return notSent(errors.New("proxy: nothing has asked the policy about the call")) // no way leads here
-	}
-	return p.set.refuse(ctx, p.tool)
 }
 
 // Explain reports what a tool is, which rule decides, and what the chain does with its calls, or with a call of these

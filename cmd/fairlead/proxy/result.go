@@ -1,10 +1,11 @@
 package proxy
 
-// A result of a tool is read once, with its message if possible, and kept beside the bytes that the server wrote. If
-// nothing in the chain replaces it, those bytes are what the client gets, see [session.callTool].
+// A result of a tool is read once, with its message if possible, and kept beside the bytes that the server wrote. If the
+// chain returns what was read from them, those bytes are what the client gets, see [session.callTool].
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -14,9 +15,15 @@ import (
 // written is an answer as a server wrote it.
 type written struct {
 	res  *mcp.CallToolResult
+	was  mcp.CallToolResult // res as it was read
 	raw  json.RawMessage
 	kind string
 	more bool // it may have more than res
+}
+
+// gives reports whether a result is what was read, in the parts that it has, so that the bytes tell all of it.
+func (w *written) gives(res *mcp.CallToolResult) bool {
+	return w != nil && res != nil && reflect.DeepEqual(*res, w.was)
 }
 
 // goesOn reports whether the server answered with a task, or with something else that only
@@ -88,7 +95,7 @@ func (s *scan) result() *written {
 		return nil
 	}
 	res.Content, res.Meta, res.StructuredContent, res.IsError = content, meta, structured, isError
-	return &written{res: &res, raw: s.text[from:s.at:s.at], kind: kind}
+	return &written{res: &res, was: res, raw: s.text[from:s.at:s.at], kind: kind}
 }
 
 // inRange reports whether a float64 can hold every number in v, as the SDK wants it.
@@ -148,7 +155,7 @@ func readResult(raw json.RawMessage) (*written, error) {
 		err = json.Unmarshal(raw, w.res)
 	}
 	w.res.StructuredContent, w.res.Meta = digits.Structured, digits.Meta
-	w.kind = digits.ResultType
+	w.kind, w.was = digits.ResultType, *w.res
 	return w, err
 }
 

@@ -17,10 +17,8 @@ type underWay struct {
 	method string
 	left   context.Context // done when the client cannot answer any more; nil for what belongs to no request
 	cancel context.CancelCauseFunc
-	last   atomic.Pointer[written] // what a server answered last
 
 	decided atomic.Pointer[decision] // of the policy, last
-	waits   atomic.Pointer[waiter]   // what its client gets while it waits for a person; nil for nothing
 
 	// The session's mutex guards what follows.
 	sent bool  // to a server
@@ -28,11 +26,12 @@ type underWay struct {
 	task *task // that it became
 }
 
-type underWayKey struct{}
+// requestKey is the one key of this package in a context: of an underWay, or of the clientCall that it is further in.
+type requestKey struct{}
 
 // Value returns the request itself for the key of this package.
 func (u *underWay) Value(key any) any {
-	if key == (underWayKey{}) {
+	if key == (requestKey{}) {
 		return u
 	}
 	return u.Context.Value(key)
@@ -40,8 +39,11 @@ func (u *underWay) Value(key any) any {
 
 // underWayIn returns the request that a context is of. Anything that belongs to none gets one of its own.
 func underWayIn(ctx context.Context) *underWay {
-	if u, ok := ctx.Value(underWayKey{}).(*underWay); ok {
-		return u
+	switch r := ctx.Value(requestKey{}).(type) {
+	case *underWay:
+		return r
+	case *clientCall:
+		return r.underWay
 	}
 	return new(underWay)
 }

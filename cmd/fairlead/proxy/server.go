@@ -136,13 +136,25 @@ func (s *server) exchange(ctx context.Context, l link, method string, params jso
 			return nil, err
 		}
 	}
-	m := &message{ID: newID(), Method: method, Params: params}
-	if method == methodCallTool {
-		s.describe(trace.SpanFromContext(ctx), l, m)
-		if may, ok := ctx.Value(permitKey{}).(*permit); ok && s.URL != "" {
-			m.schema = member(s.tools.text(may.tool.Digest), "inputSchema")
-		}
+	return s.await(ctx, l, &message{ID: newID(), Method: method, Params: params}, about)
+}
+
+// exchangeCall makes the request of a call, as exchange does.
+func (s *server) exchangeCall(ctx context.Context, c *clientCall, call middleware.Call, params json.RawMessage) (*message, error) {
+	l, err := s.ready(ctx)
+	if err != nil {
+		return nil, err
 	}
+	m := &message{ID: newID(), Method: methodCallTool, Params: params}
+	s.describe(trace.SpanFromContext(ctx), l, m)
+	if s.URL != "" {
+		m.schema = member(s.tools.text(call.Tool.Digest), "inputSchema")
+	}
+	return s.await(ctx, l, m, c.about)
+}
+
+// await sends a request and waits for its answer.
+func (s *server) await(ctx context.Context, l link, m *message, about string) (*message, error) {
 	return s.requests.await(ctx, &request{message: m, server: s, about: about}, func() error { return l.send(ctx, m) }, func() { s.cancel(ctx, l, m) })
 }
 

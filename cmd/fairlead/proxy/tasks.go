@@ -27,7 +27,7 @@ import (
 // mutex guards it.
 type task struct {
 	of     *server         // nil for one of ours
-	call   middleware.Call // of a server's task, without its Meta and Input
+	call   middleware.Call // of a server's task, without its Meta, Input and Params
 	over   bool            // its outcome is known
 	id     string          // at the client
 	remote string          // at the server, whose it is
@@ -235,7 +235,7 @@ func (s *session) goesOn(call middleware.Call, m *message, raw json.RawMessage) 
 		if remote == "" || one.Name != call.Tool.Server || len(s.tasks) >= maxRunning || s.taskOfLocked(one, remote) != nil {
 			continue
 		}
-		call.Meta, call.Input = nil, nil
+		call.Meta, call.Input, call.Params = nil, nil, nil
 		t := &task{of: one, call: call, id: remote, remote: remote, token: m.meta["progressToken"]}
 		if len(s.servers) > 1 {
 			t.id = taskPrefix + rand.Text()
