@@ -1,7 +1,7 @@
 // Package postgres keeps approvals in a PostgreSQL of version 13 or later: remembered approvals, their
-// revocations and the history of decisions outlive every process.
+// revocations and the history of decisions outlive every process. It keeps calls in doubt as well.
 //
-// A [Store] is for hitl.Options.Store and inbox.Options.Store. Cache, limits and the board of questions can be in
+// A [Store] is for hitl.Options.Store and inbox.Options.Store, and [Store.Doubt] for doubt.LedgerOptions.Store. Cache, limits and the board of questions can be in
 // Redis beside it, by contrib/redis. A role that can write to the tables can approve: give them to a role of their own.
 //
 // # After a restore
@@ -147,14 +147,18 @@ func (s *Store) start(ctx context.Context, tx pgx.Tx, schema string) error {
 	if _, err = tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext($1))`, schema); err != nil {
 		return err
 	}
-	var place, tables bool
-	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1), EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'history')`, schema).
-		Scan(&place, &tables)
+	var place, tables, doubt bool
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1),
+		EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'history'), EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'doubt')`, schema).
+		Scan(&place, &tables, &doubt)
 	if err == nil && !place {
 		_, err = tx.Exec(ctx, s.names.Replace(`CREATE SCHEMA {schema}`))
 	}
 	if err == nil && !tables {
 		_, err = tx.Exec(ctx, s.sql("tables"))
+	}
+	if err == nil && !doubt { // an earlier version had none
+		_, err = tx.Exec(ctx, s.sql("doubttable"))
 	}
 	return err
 }

@@ -83,7 +83,8 @@ func TestStores(t *testing.T) {
 		b, err := postgres.Open(t.Context(), s.URL()+"&default_query_exec_mode=exec", o) // for a pooler without prepared statements
 		must(t, err)
 		t.Cleanup(b.Close)
-		return storetest.Stores{Approvals: open(t, s, o)}, storetest.Stores{Approvals: b}
+		a := open(t, s, o)
+		return storetest.Stores{Approvals: a, Doubt: a.Doubt()}, storetest.Stores{Approvals: b, Doubt: b.Doubt()}
 	})
 }
 

@@ -178,5 +178,5 @@ func open(t testing.TB, url string, o redis.Options) (s *redis.Store) {
 const patient = 5 * time.Second
 
 func stores(s *redis.Store) storetest.Stores {
-	return storetest.Stores{Cache: s.Cache(), Limiter: s.Limiter(), Approvals: s.Approvals(), Board: s.Board()}
+	return storetest.Stores{Cache: s.Cache(), Limiter: s.Limiter(), Approvals: s.Approvals(), Board: s.Board(), Doubt: s.Doubt()}
 }

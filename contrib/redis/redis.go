@@ -1,9 +1,9 @@
-// Package redis lets replicas of a host share a cache, rate limits and approvals, in a Redis of
+// Package redis lets replicas of a host share a cache, rate limits, approvals and calls in doubt, in a Redis of
 // version 7 or later.
 //
-// A [Store] serves four options: [Store.Cache] is for cache.Options.Remote, [Store.Limiter] for
-// ratelimit.Options.Shared, [Store.Approvals] for hitl.Options.Store and [Store.Board] for
-// inbox.Options.Board. Redis can only take an approval away: the grant is in the process that asked.
+// A [Store] serves five options: [Store.Cache] is for cache.Options.Remote, [Store.Limiter] for
+// ratelimit.Options.Shared, [Store.Approvals] for hitl.Options.Store, [Store.Board] for inbox.Options.Board and
+// [Store.Doubt] for doubt.LedgerOptions.Store. Redis can only take an approval away: the grant is in the process that asked.
 package redis
 
 import (
@@ -20,8 +20,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// Options configures [Open]. The zero value is ready for limits and approvals; the cache and the board
-// hold contents and need Key or Plain.
+// Options configures [Open]. The zero value is ready for limits and approvals; the cache, the board
+// and calls in doubt are contents and need Key or Plain.
 type Options struct {
 	// Key is a secret of 32 bytes, the same in every replica. It seals contents (AES-256-GCM), so that
 	// Redis' other users can neither read nor write them. nil means none.
@@ -142,6 +142,7 @@ const (
 	ofLimiter   = "the limiter"
 	ofApprovals = "approvals"
 	ofBoard     = "the board"
+	ofDoubt     = "calls in doubt"
 	ofServer    = "Redis"
 	ofFleet     = "sharing with the other replicas"
 )

@@ -43,7 +43,7 @@ func TestOpenRefusesMeaninglessOptions(t *testing.T) {
 func TestContentsNeedTheHostsWord(t *testing.T) {
 	t.Parallel()
 	s := open(t, redistest.New(t).URL(), redis.Options{})
-	for name, f := range map[string]func(){"the cache": func() { s.Cache() }, "the board": func() { s.Board() }} {
+	for name, f := range map[string]func(){"the cache": func() { s.Cache() }, "the board": func() { s.Board() }, "calls in doubt": func() { s.Doubt() }} {
 		func() {
 			defer func() {
 				if got := fmt.Sprint(recover()); !strings.Contains(got, name) || !strings.Contains(got, "Options.Plain") {

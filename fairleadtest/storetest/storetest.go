@@ -1,6 +1,6 @@
 // Package storetest checks what replicas of a host share: a cache (cache.Remote), a limiter (ratelimit.Limiter), a
-// record of approvals (approvals.Store) and a board of questions (approvals.Board). Call [Run] in the test of another
-// engine.
+// record of approvals (approvals.Store), a board of questions (approvals.Board) and calls in doubt (doubt.Store). Call
+// [Run] in the test of another engine.
 package storetest
 
 import (
@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry/doubt"
 )
 
 // Stores are what one replica has of a shared engine. A nil one is not tested.
@@ -23,6 +24,7 @@ type Stores struct {
 	Limiter   ratelimit.Limiter
 	Approvals approvals.Store
 	Board     approvals.Board
+	Doubt     doubt.Store
 }
 
 // Run runs all cases. open returns two replicas of one engine without anything of other calls of open.
@@ -51,6 +53,7 @@ func play(t *testing.T, open func(t *testing.T) (a, b Stores), in func(t *testin
 		{"limiter", func(s Stores) bool { return s.Limiter != nil }, limiterCases},
 		{"approvals", func(s Stores) bool { return s.Approvals != nil }, approvalCases},
 		{"board", func(s Stores) bool { return s.Board != nil }, boardCases},
+		{"doubt", func(s Stores) bool { return s.Doubt != nil }, doubtCases},
 	} {
 		for _, c := range part.cases {
 			t.Run(part.name+": "+c.name, func(t *testing.T) {

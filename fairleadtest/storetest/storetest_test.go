@@ -8,13 +8,14 @@ import (
 	"github.com/fairlead-go/fairlead/fairleadtest/storetest"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry/doubt"
 )
 
 // The stores in this process keep the promises.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	storetest.RunInBubble(t, func(*testing.T) (a, b storetest.Stores) {
-		all := storetest.Stores{Cache: cache.NewMemory(), Limiter: ratelimit.NewMemory(), Approvals: approvals.NewMemory(), Board: approvals.NewBoard()}
+		all := storetest.Stores{Cache: cache.NewMemory(), Limiter: ratelimit.NewMemory(), Approvals: approvals.NewMemory(), Board: approvals.NewBoard(), Doubt: doubt.NewMemory()}
 		return all, all
 	})
 }

@@ -17,6 +17,8 @@ type Record struct {
 	Approval Approval
 	// InDoubt is when a call with the same effect was made that may have happened, zero for none.
 	InDoubt time.Time
+	// Flight is the key under which a store of replicas has the call as one that is being made, "" for none.
+	Flight string
 	// By names the person who decided last, and Via the way on which the person was asked, both as the confirmer
 	// reports them.
 	By, Via string

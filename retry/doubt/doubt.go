@@ -8,9 +8,12 @@ package doubt
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -62,6 +65,16 @@ const (
 // New returns a middleware that holds the repetition of a call in doubt. Its place is
 // outside the confirmation. Calls that are made at the same time do not hold each other.
 func New(o Options) middleware.Middleware {
+	d := o.doubter()
+	return func(next middleware.ToolCaller) middleware.ToolCaller {
+		its := *d
+		its.next = next
+		return &its
+	}
+}
+
+// doubter returns a doubter without a next, with the defaults of the options.
+func (o Options) doubter() *doubter {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Ledger == nil {
 		o.Ledger = NewLedger(LedgerOptions{Logger: o.Logger})
@@ -73,9 +86,12 @@ func New(o Options) middleware.Middleware {
 		o.Entity = func(middleware.Call) string { return "" }
 	}
 	asking := &bounded.Bound{Limit: 10 * time.Second, Name: "doubt: Options.Reconcile", Logger: o.Logger, Late: new(atomic.Uint64)}
-	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		return &doubter{Options: o, next: next, asking: asking}
+	for of, read := range o.Reads {
+		if server, tool, ok := strings.Cut(of, "/"); ok {
+			o.Ledger.learn(read, toolName{server, tool})
+		}
 	}
+	return &doubter{Options: o, asking: asking}
 }
 
 // A doubter holds a repetition once: the first time the model learns what is in doubt and which read shows it; after
@@ -103,15 +119,18 @@ func (d *doubter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	if err != nil {
 		return nil, err
 	}
-	first, err := d.reconciled(ctx, call, d.Ledger.find(&call, effect))
+	first, err := d.Ledger.find(ctx, &call, effect)
+	if err == nil {
+		first, err = d.reconciled(ctx, call, first)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if len(first) == 0 {
-		return d.make(ctx, call, effect, nil)
+		return d.make(ctx, call, nil)
 	}
 	last := first[len(first)-1]
-	if read := d.readOf(call.Tool); d.Ledger.hold(first, read) {
+	if read := d.readOf(call.Tool); d.Ledger.hold(ctx, first, read) {
 		err := &HeldError{Tool: call.Tool, Since: last.Time, Read: read}
 		note(ctx, d.Logger, "held", last, err.Error())
 		return nil, err
@@ -119,51 +138,41 @@ func (d *doubter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	note(ctx, d.Logger, "repeated", last, "")
 	state.Write(func(r *callstate.Record) { r.InDoubt = last.Time })
 	ctx, call = raised(ctx, call, last.Time)
-	return d.make(ctx, call, effect, first)
+	return d.make(ctx, call, first)
 }
+
+// newKey returns a key for entries of a call.
+func newKey() string { return rand.Text() }
 
 var errGone = errors.New("doubt: its goroutine has ended")
 
 // make makes a call, and records what came of it even if its goroutine is ended.
-func (d *doubter) make(ctx context.Context, call middleware.Call, effect effect, first []*entry) (res *mcp.CallToolResult, err error) {
+func (d *doubter) make(ctx context.Context, call middleware.Call, first []*entry) (res *mcp.CallToolResult, err error) {
 	err = middleware.OutcomeUnknown(call, errGone)
-	defer func() { d.over(ctx, call, effect, first, res, err) }()
+	defer func() { d.over(ctx, call, first, res, err) }()
 	return fault.Call(ctx, d.next, call)
 }
 
 // over enters a call whose outcome is unknown, and settles what it has repeated.
-func (d *doubter) over(ctx context.Context, call middleware.Call, effect effect, first []*entry, res *mcp.CallToolResult, err error) {
-	record := callstate.Of(ctx).Record()
-	if ctx.Err() != nil { // after the hand-over, if the error does not report that the call was not sent
-		its := call
-		its.Tool = cmp.Or(record.Tool, call.Tool)
-		err = middleware.OutcomeUnknown(its, err)
-	}
-	unknown, is := errors.AsType[*middleware.OutcomeUnknownError](err)
+func (d *doubter) over(ctx context.Context, call middleware.Call, first []*entry, res *mcp.CallToolResult, err error) {
 	switch {
-	case is && (unknown.Tool == nil || !unknown.Tool.Annotations.SafeToRetry()):
-		d.Ledger.settle(first)
-		d.begin(ctx, call, effect)
-		if call.Arguments = record.Edited; call.Arguments != nil {
-			if effect, err := d.effectOf(callstate.Of(ctx), &call); err == nil {
-				d.begin(ctx, call, effect)
-			}
-		}
+	case unknown(ctx, call, err):
+		d.Ledger.settle(ctx, first)
+		d.enter(ctx, call)
 	case err == nil && !res.NeedsInput():
-		for _, e := range d.Ledger.settle(first) {
-			note(ctx, d.Logger, "settled by a person", e, record.By)
+		for _, e := range d.Ledger.settle(ctx, first) {
+			note(ctx, d.Logger, "settled by a person", e, callstate.Of(ctx).Record().By)
 		}
 	}
 }
 
-// begin enters a call into the ledger.
-func (d *doubter) begin(ctx context.Context, call middleware.Call, effect effect) {
-	e := &entry{
-		Call:  Call{ID: call.ID, Scope: call.Scope, Server: call.Tool.Server, Tool: call.Tool.Name(), Time: time.Now().UTC()},
-		exact: effect, read: d.readOf(call.Tool),
-	}
-	d.Ledger.enter(e)
-	note(ctx, d.Logger, "in doubt", e, "")
+// newEntry returns the entry of a call, in the store under a key.
+func (d *doubter) newEntry(call *middleware.Call, effect, key string) *entry {
+	now := time.Now().UTC()
+	return &entry{shared: d.Ledger.shared != nil, Entry: Entry{
+		Call: Call{ID: call.ID, Scope: call.Scope, Server: call.Tool.Server, Tool: call.Tool.Name(), Time: now},
+		Key:  key, Effect: effect, Read: d.readOf(call.Tool), Until: now.Add(d.Ledger.lifetime),
+	}}
 }
 
 // reconciled asks the host about each call in doubt, and returns those that still are. The error holds a repetition.
@@ -179,7 +188,7 @@ func (d *doubter) reconciled(ctx context.Context, call middleware.Call, all []*e
 		case err != nil || outcome != Happened && outcome != NotHappened:
 			open = append(open, e)
 			continue
-		case len(d.Ledger.settle([]*entry{e})) == 0:
+		case len(d.Ledger.settle(ctx, []*entry{e})) == 0:
 			continue // by another call
 		}
 		if note(ctx, d.Logger, "settled by reconcile", e, ""); outcome == Happened {
@@ -192,55 +201,49 @@ func (d *doubter) reconciled(ctx context.Context, call middleware.Call, all []*e
 // read makes a call that reads, and settles what its result shows. The result must be the server's, of a read that began
 // after the call in doubt.
 func (d *doubter) read(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	if d.Ledger.empty() {
+	if d.Ledger.empty() && len(d.Ledger.shownBy(call.Tool.String())) == 0 {
 		return d.next.CallTool(ctx, call)
 	}
 	ctx, state := callstate.Ensure(ctx)
 	began := time.Now()
 	res, err := d.next.CallTool(ctx, call)
-	if err != nil || res == nil || res.IsError || res.NeedsInput() || state.Record().Cached {
-		return res, err
-	}
-	entity, name := d.Entity(call), call.Tool.String()
-	for _, e := range d.Ledger.settle(d.Ledger.match(func(e *entry) bool {
-		return e.Scope == call.Scope && e.Time.Before(began) && cmp.Or(e.read, d.Reads[e.Server+"/"+e.Tool]) == name &&
-			(entity == "" || e.exact == entityEffect(entity))
-	})) {
-		note(ctx, d.Logger, "settled by a read", e, name)
+	if err == nil && res != nil && !res.IsError && !res.NeedsInput() && !state.Record().Cached {
+		d.settleRead(ctx, call, began)
 	}
 	return res, err
 }
 
 // readOf returns which tool shows whether a call has happened, as "server/tool", "" if none is known.
-func (d *doubter) readOf(tool *middleware.Tool) string {
-	if read := d.Reads[tool.String()]; read != "" || tool.Definition == nil || !d.Trusted(tool.Server) {
+func (d *doubter) readOf(tool *middleware.Tool) (read string) {
+	if read = d.Reads[tool.String()]; read != "" || tool.Definition == nil || !d.Trusted(tool.Server) {
 		return read
 	}
-	if read, ok := tool.Definition.Meta[readKey].(string); ok && read != "" {
-		return tool.Server + "/" + read
+	if its, ok := tool.Definition.Meta[readKey].(string); ok && its != "" {
+		read = tool.Server + "/" + its
+		d.Ledger.learn(read, toolName{tool.Server, tool.Name()})
 	}
-	return ""
+	return read
 }
 
 // effectOf returns what calls of one tool with the same effect share.
-func (d *doubter) effectOf(state *callstate.State, call *middleware.Call) (effect, error) {
+func (d *doubter) effectOf(state *callstate.State, call *middleware.Call) (effect string, err error) {
 	form, err := callstate.Form(state, call)
 	if err != nil {
-		return effect{}, err
+		return "", err
 	}
 	if entity := d.Entity(*call); entity != "" {
 		return entityEffect(entity), nil
 	}
-	return effect{'a', sha256.Sum256(form)}, nil
+	return effectBy('a', form), nil
 }
 
-// An effect is equal for calls of one tool with the same effect. The zero value is that of an incomplete record.
-type effect struct {
-	kind byte
-	sum  [sha256.Size]byte
+// effectBy returns an effect of a kind: 'a' by the arguments, 'e' by the entity.
+func effectBy(kind byte, what []byte) string {
+	sum := sha256.Sum256(what)
+	return string(kind) + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-func entityEffect(entity string) effect { return effect{'e', sha256.Sum256([]byte(entity))} }
+func entityEffect(entity string) string { return effectBy('e', []byte(entity)) }
 
 // raised returns the call as one that a person is asked about.
 func raised(ctx context.Context, call middleware.Call, since time.Time) (context.Context, middleware.Call) {

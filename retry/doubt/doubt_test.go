@@ -22,6 +22,7 @@ import (
 )
 
 func TestIsAGoodCitizen(t *testing.T) {
+	middlewaretest.Run(t, doubt.Intent(doubt.Options{Ledger: doubt.NewLedger(doubt.LedgerOptions{Store: doubt.NewMemory()})}))
 	middlewaretest.Run(t, doubt.New(doubt.Options{}))
 }
 

@@ -51,3 +51,27 @@ func (e *HeldError) ForModel() string {
 }
 
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// An UnavailableError reports that a call was not made, since it could not be checked whether it repeats one that may
+// have happened, or could not be entered as one that other replicas hold.
+type UnavailableError struct {
+	Tool *middleware.Tool
+	Err  error // of the store
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("doubt: %s was not called, since the store of calls in doubt does not answer: %v", e.Tool, e.Err)
+}
+
+// Unwrap returns the error of the store.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// NotSent reports that the call was not sent.
+func (*UnavailableError) NotSent() bool { return true }
+
+// Unavailable reports that nothing about the call itself was at fault.
+func (*UnavailableError) Unavailable() bool { return true }
+
+func (e *UnavailableError) ForModel() string {
+	return e.Tool.ModelName() + " was not called: a store that prevents a repeated call does not answer now. Nobody has denied the call; try it again later."
+}

@@ -33,6 +33,45 @@ func ExampleNew() {
 	// bank__pay was not called: an earlier call with the same effect, 0s ago, may have happened. First check with bank__list_payments whether it did. If it did not, call it again, which needs the user's agreement.
 }
 
+// Two replicas of a host share what is in doubt: what one has sent without an answer, the other does not repeat.
+func ExampleIntent() {
+	server := middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		fmt.Println("server:", call.Tool.Name())
+		return nil, middleware.OutcomeUnknown(call, errors.New("the connection was lost"))
+	})
+	pay, err := middleware.NewTool("bank", &mcp.Tool{Name: "pay"}, annotation.Destructive())
+	if err != nil {
+		panic(err)
+	}
+	store := doubt.NewMemory() // of contrib/redis or contrib/postgres, for replicas in other processes
+	for range 2 {
+		o := doubt.Options{Ledger: doubt.NewLedger(doubt.LedgerOptions{Store: store})}
+		replica := doubt.New(o)(doubt.Intent(o)(server))
+		_, err := replica.CallTool(context.Background(), middleware.Call{Tool: pay})
+		fmt.Println(errors.Is(err, doubt.ErrHeld))
+	}
+	// Output:
+	// server: pay
+	// false
+	// true
+}
+
+// The entries of a store are those of a scope and a tool.
+func ExampleNewMemory() {
+	store, now := doubt.NewMemory(), time.Now()
+	call := doubt.Call{Scope: "ann", Server: "bank", Tool: "pay", Time: now}
+	if err := store.Put(context.Background(), doubt.Entry{Call: call, Key: "1", Until: now.Add(time.Hour)}); err != nil {
+		panic(err)
+	}
+	for _, scope := range []string{"ann", "bob"} {
+		found, err := store.Find(context.Background(), scope, "bank", "pay")
+		fmt.Println(len(found), err)
+	}
+	// Output:
+	// 1 <nil>
+	// 0 <nil>
+}
+
 // A ledger outlives its chain, and is filled from the record of an earlier process.
 func ExampleNewLedger() {
 	ledger := doubt.NewLedger(doubt.LedgerOptions{})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"log/slog"
 	"slices"
@@ -30,29 +31,37 @@ type LedgerOptions struct {
 	Max int
 	// Lifetime is how long a call is in doubt; 0 means 24 hours.
 	Lifetime time.Duration
+	// Store keeps what is in doubt for all replicas of a host. A call that is not harmless to repeat is then refused
+	// while the store does not answer, since it could be a repetition. Put [Intent] into the chain as well, so that
+	// a call is in doubt if its replica is lost. Nil keeps it in memory.
+	Store Store
 	// Logger gets a Warn for each call that is dropped or expires; nil is silent.
 	Logger *slog.Logger
 }
 
-// A Ledger keeps the calls in doubt, in memory. It is safe for concurrent use. The zero value is not ready; use
-// [NewLedger].
+// A Ledger keeps the calls in doubt, in memory or in a [Store]. It is safe for concurrent use. The zero value is not
+// ready; use [NewLedger].
 type Ledger struct {
 	max      int
 	lifetime time.Duration
 	log      *slog.Logger
+	shared   Store  // nil for none
+	replica  string // the name of this ledger in the store
 
 	mu      sync.Mutex
-	entries []*entry // by time
+	entries []*entry                     // in this process alone, by time
+	shows   map[string]map[toolName]bool // for each tool that reads, those that it shows the effect of
+	owed    []*entry                     // of the store that could not be removed from it yet
 }
 
 // An entry is one call in doubt.
 type entry struct {
-	Call
+	Entry
 
-	exact effect
-	read  string // the tool that shows whether it has happened
-	told  bool   // a call with its effect was held
+	shared bool // it is in the store
 }
+
+type toolName struct{ server, tool string }
 
 func (e *entry) attrs() []slog.Attr {
 	return []slog.Attr{slog.String("call", e.ID), slog.String("tool", e.Server+"/"+e.Tool), slog.String("scope", e.Scope), slog.Time("at", e.Time)}
@@ -63,6 +72,7 @@ func NewLedger(o LedgerOptions) *Ledger {
 	fault.RefuseNegative("doubt: LedgerOptions", o)
 	return &Ledger{
 		max: cmp.Or(o.Max, 1000), lifetime: cmp.Or(o.Lifetime, 24*time.Hour), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		shared: o.Store, replica: rand.Text(), shows: make(map[string]map[toolName]bool),
 	}
 }
 
@@ -70,11 +80,11 @@ func NewLedger(o LedgerOptions) *Ledger {
 // audit.File.InDoubt returns. One that has expired is left out.
 func (l *Ledger) Add(call Call) {
 	if time.Since(call.Time) < l.lifetime {
-		l.enter(&entry{Call: call})
+		l.enter(&entry{Entry: Entry{Call: call}})
 	}
 }
 
-// Open returns the calls that are in doubt now, the oldest first.
+// Open returns the calls that are in doubt now in this process, the oldest first; those of a [Store] are not listed.
 func (l *Ledger) Open() []Call {
 	var all []Call
 	for _, e := range l.match(func(*entry) bool { return true }) {
@@ -86,9 +96,11 @@ func (l *Ledger) Open() []Call {
 // Settle removes a call whose outcome has become known. It has the ID, Scope and Tool of the call in doubt; by
 // is what it was learned from, for the call record of ctx and the log.
 func (l *Ledger) Settle(ctx context.Context, call middleware.Call, by string) {
-	for _, e := range l.settle(l.match(func(e *entry) bool {
+	its := func(e *entry) bool {
 		return e.ID == call.ID && e.Scope == call.Scope && e.Server == call.Tool.Server && e.Tool == call.Tool.Name()
-	})) {
+	}
+	found, _ := l.sharedOf(ctx, call.Scope, toolName{call.Tool.Server, call.Tool.Name()}) // what is not found stays in doubt
+	for _, e := range l.settle(ctx, append(l.match(its), slices.DeleteFunc(found, func(e *entry) bool { return !its(e) })...)) {
 		note(ctx, l.log, "settled by "+by, e, "")
 	}
 }
@@ -127,15 +139,15 @@ func (l *Ledger) match(fits func(*entry) bool) []*entry {
 
 // find returns the entries that a call would repeat. Those that came from a record have arguments without secrets, so
 // the call's are compared in that form.
-func (l *Ledger) find(call *middleware.Call, effect effect) []*entry {
+func (l *Ledger) find(ctx context.Context, call *middleware.Call, effect string) ([]*entry, error) {
 	server, name := call.Tool.Server, call.Tool.Name()
 	var shown json.RawMessage // the arguments as a record has them
-	return l.match(func(e *entry) bool {
+	own := l.match(func(e *entry) bool {
 		switch {
 		case e.Scope != call.Scope || e.Server != server || e.Tool != name:
 			return false
-		case e.exact.kind != 0:
-			return e.exact == effect
+		case e.Effect != "":
+			return e.Effect == effect
 		case e.Arguments == nil:
 			return true
 		case shown == nil:
@@ -143,24 +155,54 @@ func (l *Ledger) find(call *middleware.Call, effect effect) []*entry {
 		}
 		return bytes.Equal(shown, e.Arguments)
 	})
+	if harmless(call.Tool) {
+		return own, nil // which no replica enters
+	}
+	found, err := l.sharedOf(ctx, call.Scope, toolName{server, name})
+	if err != nil {
+		return nil, &UnavailableError{Tool: call.Tool, Err: err}
+	}
+	for _, e := range found {
+		// Calls that this process makes at the same time do not hold each other. One of another replica does, which
+		// may be lost.
+		if e.Replica != l.replica && (e.Effect == "" || e.Effect == effect) {
+			own = append(own, e)
+		}
+	}
+	slices.SortStableFunc(own, func(x, y *entry) int { return x.Time.Compare(y.Time) })
+	return own, nil
 }
 
 // hold marks the entries as told to the model, with the read that shows their effect, and reports whether one is new.
-func (l *Ledger) hold(all []*entry, read string) (first bool) {
+func (l *Ledger) hold(ctx context.Context, all []*entry, read string) (first bool) {
+	for _, e := range all {
+		if e.shared {
+			told, err := l.shared.Tell(ctx, e.Entry)
+			first = first || told || err != nil // it is held again, if it is unknown whether it was
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range all {
-		first = first || !e.told
-		e.told, e.read = true, cmp.Or(read, e.read)
+		if e.shared {
+			continue
+		}
+		first = first || !e.Told
+		e.Told, e.Read = true, cmp.Or(read, e.Read)
 	}
 	return first
 }
 
 // settle takes the entries out and returns those that were still in.
-func (l *Ledger) settle(all []*entry) (gone []*entry) {
+func (l *Ledger) settle(ctx context.Context, all []*entry) (gone []*entry) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	gone = slices.DeleteFunc(slices.Clone(l.entries), func(e *entry) bool { return !slices.Contains(all, e) })
 	l.entries = slices.DeleteFunc(l.entries, func(e *entry) bool { return slices.Contains(gone, e) })
+	l.mu.Unlock()
+	for _, e := range all {
+		if e.shared && l.remove(ctx, e) {
+			gone = append(gone, e)
+		}
+	}
 	return gone
 }

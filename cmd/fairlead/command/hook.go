@@ -276,7 +276,7 @@ func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end fu
 			return nil, nil, fmt.Errorf("--audit: %w", err)
 		}
 		ends = append(ends, file.Close)
-		options.Audit, options.Doubt = file, inDoubt(file, log)
+		options.Audit, options.Doubt = file, inDoubt(file, nil, log)
 	}
 	waiting := inbox.Options{Logger: log, Store: approvals.NewMemory()}
 	if o.store != "" {

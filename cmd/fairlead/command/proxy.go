@@ -143,9 +143,13 @@ func unnamed(p *policy.Policy, servers []proxy.Server) error {
 	return nil
 }
 
-// inDoubt returns a ledger with the calls that were in doubt when the record was closed.
-func inDoubt(file *audit.File, log *slog.Logger) *doubt.Ledger {
-	ledger := doubt.NewLedger(doubt.LedgerOptions{Logger: log})
+// inDoubt returns a ledger over a store, nil for none, with the calls that were in doubt when the record was closed, if
+// there is one.
+func inDoubt(file *audit.File, store doubt.Store, log *slog.Logger) *doubt.Ledger {
+	ledger := doubt.NewLedger(doubt.LedgerOptions{Store: store, Logger: log})
+	if file == nil {
+		return ledger
+	}
 	for _, r := range file.InDoubt() {
 		ledger.Add(doubt.Call{ID: r.Call, Scope: r.Scope, Server: r.Server, Tool: r.Tool, Time: r.Time, Arguments: r.Arguments})
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/inbox"
 	"github.com/fairlead-go/fairlead/hitl/terminal"
 	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/fairlead-go/fairlead/retry/doubt"
 	"github.com/spf13/cobra"
 )
 
@@ -36,6 +37,7 @@ type proxyRun struct {
 	waiting inbox.Options  // of the approvals page
 	public  string         // the page's address for other machines, "" if it is on this one
 	shared  *redis.Store   // nil without a store in Redis
+	doubts  doubt.Store    // of all replicas; nil without a store that they share
 
 	recorded *recording // nil without a record
 
@@ -104,7 +106,7 @@ func (r *proxyRun) setOptions(args []string) (err error) {
 		}
 		r.recorded = &recording{name: name, log: r.log, file: file}
 		r.ends = append(r.ends, r.recorded.Close)
-		r.options.Audit, r.options.Doubt = r.recorded, inDoubt(file, r.log)
+		r.options.Audit = r.recorded
 	}
 	if r.observe && r.options.Audit == nil {
 		return errors.New("--observe records what would have been done; name the file by --audit FILE")
@@ -152,6 +154,7 @@ func (r *proxyRun) openStores(ctx context.Context) error {
 		}
 		r.ends = append(r.ends, r.shared.Close)
 		r.waiting.Board, r.waiting.Store = r.shared.Board(), r.shared.Approvals()
+		r.doubts = r.shared.Doubt()
 	default:
 		r.waiting.Store = approvals.NewMemory()
 	}
@@ -161,9 +164,14 @@ func (r *proxyRun) openStores(ctx context.Context) error {
 			return err
 		}
 		r.ends = append(r.ends, func() error { kept.Close(); return nil })
-		r.waiting.Store = kept
+		r.waiting.Store, r.doubts = kept, kept.Doubt()
 	}
 	r.options.Share = r.share
+	var record *audit.File
+	if r.recorded != nil {
+		record = r.recorded.file
+	}
+	r.options.Doubt = inDoubt(record, r.doubts, r.log)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
+	"github.com/fairlead-go/fairlead/contrib/postgres/postgrestest"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,10 +22,10 @@ import (
 
 // startProxy runs the program until the test ends, and returns where it serves. A Redis
 // whose answer is late at the start is tried again.
-func startProxy(t *testing.T, store, server string) (url string) {
+func startProxy(t *testing.T, server string, flags ...string) (url string) {
 	t.Helper()
 	for range 10 {
-		if url = tryProxy(t, store, server); url != "" {
+		if url = tryProxy(t, server, flags); url != "" {
 			return url
 		}
 	}
@@ -33,7 +34,7 @@ func startProxy(t *testing.T, store, server string) (url string) {
 }
 
 // tryProxy returns "" where the proxy does not start.
-func tryProxy(t *testing.T, store, server string) string {
+func tryProxy(t *testing.T, server string, flags []string) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	errs, written := io.Pipe()
@@ -42,10 +43,9 @@ func tryProxy(t *testing.T, store, server string) string {
 	if err := os.WriteFile(remember, []byte(`{"cache": {"*": "on"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	args := []string{"proxy", "--policy", remember, "--replicas", "2", "--approve", "deny", "--listen", "127.0.0.1:0", server}
 	go func() {
-		ended <- command.Run(ctx, []string{
-			"proxy", "--policy", remember, "--store", store, "--replicas", "2", "--approve", "deny", "--listen", "127.0.0.1:0", server,
-		}, strings.NewReader(""), io.Discard, written)
+		ended <- command.Run(ctx, append(args, flags...), strings.NewReader(""), io.Discard, written)
 		_ = written.Close()
 	}()
 	t.Cleanup(stop)
@@ -151,7 +151,7 @@ func share(t *testing.T, before func(proxy int)) {
 	var sessions []*mcp.ClientSession
 	for i := range 2 {
 		before(i)
-		url := startProxy(t, store, web.URL+[]string{"", "/./"}[i]) // two spellings of one address
+		url := startProxy(t, web.URL+[]string{"", "/./"}[i], "--store", store) // two spellings of one address
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).
 			Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
 		if err != nil {
@@ -175,6 +175,68 @@ func share(t *testing.T, before func(proxy int)) {
 	}
 	if !known || deletions.Load() != 0 {
 		t.Errorf("%d reads and %d deletions reached the server, want one that both know and 0", reads.Load(), deletions.Load())
+	}
+}
+
+// A call whose answer was lost on the way to one proxy is held at the other, over each store that they can share.
+func TestDoubtIsHeldAtTheOtherProxy(t *testing.T) {
+	t.Parallel()
+	for kind, flags := range map[string]func(t *testing.T) []string{
+		"Redis":      func(t *testing.T) []string { t.Helper(); return []string{"--store", redistest.New(t).URL()} },
+		"PostgreSQL": func(t *testing.T) []string { t.Helper(); return []string{"--approvals", postgrestest.New(t).URL()} },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			var executed atomic.Int64
+			server := mcptest.New()
+			mcptest.Add(server, mcptest.Tool("create_order", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+				executed.Add(1)
+				return mcptest.Text("done"), nil
+			})
+			var lose atomic.Bool // the next answer
+			handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
+			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost && lose.Swap(false) {
+					executed.Add(1)
+					conn, _, err := w.(http.Hijacker).Hijack()
+					if err != nil {
+						panic(err)
+					}
+					_ = conn.Close()
+					return
+				}
+				handler.ServeHTTP(w, r)
+			}))
+			t.Cleanup(web.Close)
+			shared := append(flags(t), "--name", "shop", "--policy", file(t, "policy.json", `{"rules": [{"tool": "shop/create_order", "decide": "allow", "class": "dangerous"}]}`))
+			var sessions []*mcp.ClientSession
+			for range 2 {
+				transport := &mcp.StreamableClientTransport{Endpoint: startProxy(t, web.URL, shared...)}
+				sessions = append(sessions, mcptest.Dial(t, nil, transport, mcptest.Modern))
+			}
+			call := func(replica int) string {
+				res, err := sessions[replica].CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "create_order", Arguments: map[string]any{"n": 1}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, _ := res.Content[0].(*mcp.TextContent)
+				return text.Text
+			}
+			for _, session := range sessions {
+				if _, err := session.ListTools(mcptest.Context(t), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			lose.Store(true)
+			for i, want := range []string{"create_order may or may not have happened", "create_order was not called: an earlier call with the same effect", "not approved"} {
+				if got := call(min(i, 1)); !strings.Contains(got, want) {
+					t.Errorf("call %d: got %q, want %q", i, got, want)
+				}
+			}
+			if executed.Load() != 1 {
+				t.Errorf("executed %d times", executed.Load())
+			}
+		})
 	}
 }
 

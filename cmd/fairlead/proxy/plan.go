@@ -91,10 +91,12 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	if p.o.Share != nil {
 		p.o.Share(&remember, &limits, &ask)
 	}
+	repeated := doubt.Options{Ledger: p.o.Doubt, Trusted: func(server string) bool { return p.trusts(now, server) }, Logger: log}
 	std := chain.Standard{
 		Preflight: chain.New(preflight.New(judge), now.Raise).Then,
 		Flow:      flow.New(flow.Options{Tracker: p.tracker, Trusted: now.TrustsResults, Off: now.FlowOff}),
-		Doubt:     doubt.New(doubt.Options{Ledger: p.o.Doubt, Trusted: func(server string) bool { return p.trusts(now, server) }, Logger: log}),
+		Doubt:     doubt.New(repeated),
+		PerCall:   []middleware.Middleware{doubt.Intent(repeated)},
 		Confirm:   hitl.New(now.Confirmer(p.o.Confirm), ask),
 		Retry:     retry.New(retries),
 		RateLimit: ratelimit.New(limits),
@@ -118,7 +120,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	made := &plan{proxy: p, policy: now, standard: std, mildest: judge.Mildest}
 	made.will = std.Describe().Plan
 	if p.o.Observe {
-		made.standard.Observe = made.would
+		made.standard.Observe, made.standard.PerCall = made.would, nil
 	}
 	return made
 }
