@@ -164,7 +164,7 @@ func (r *reader) judge(row *row, words []word, s *scope) string {
 func (r *reader) subcommand(c *command, p parsed, s *scope) (below *command, why string) {
 	row, path := c.row, c.path
 	if len(p.operands) == 0 {
-		if row.kind == menu || p.has("--help", "--version", "-help", "-version", "-h", "-V") {
+		if row.kind == menu || p.has("--help", "--version", "-help", "-version", "-h", "-v", "-V", "--list") {
 			return nil, r.found(path, "")
 		}
 		return nil, r.found(path, "nothing behind it")
@@ -198,7 +198,7 @@ func (r *reader) subcommand(c *command, p parsed, s *scope) (below *command, why
 		return &command{path + " " + sub.text, row, words}, ""
 	case what == 'r':
 		return nil, r.found(path+" "+sub.text, r.verb(row, sub.text, words, s))
-	case row.marks["help"] && what == 0 && len(words) == 1 && words[0].is("--help"):
+	case row.marks["help"] && (what == 0 || what == '!') && len(words) == 1 && words[0].is("--help"):
 		return nil, r.found(path+" "+sub.text, "")
 	}
 	return nil, r.found(path, probes.Shown(sub.text))

@@ -199,7 +199,7 @@ func checkOf(typed string) valueCheck {
 		return func(*reader, *scope, word) string { return "" }
 	case typed == "null":
 		return func(r *reader, s *scope, v word) string {
-			if v.text == "-" || v.text == "/dev/null" || v.text == "/dev/stdout" || r.writes(v, s, false) {
+			if v.text == "-" || v.text == "/dev/null" || v.text == "/dev/stdout" || v.text == "/dev/stderr" || r.writes(v, s, false) {
 				return ""
 			}
 			return "the file " + shown(v)

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 
@@ -60,6 +59,9 @@ func shellCommand(r *reader, _ *row, p parsed, s *scope) string {
 	}
 	if len(p.operands) == 0 {
 		return "no script behind -c"
+	}
+	if p.has("-i") && strings.Contains(p.operands[0].text, "!") {
+		return "a ! for a shell that may replace it by an earlier command"
 	}
 	inner := newScope()
 	for name := range s.vars {
@@ -446,85 +448,6 @@ func (c *tarCall) letters(letters string, old bool) string {
 	return ""
 }
 
-// curlCommand judges what curl is asked for beyond its options.
-func curlCommand(_ *reader, _ *row, p parsed, _ *scope) string {
-	for _, o := range p.options {
-		switch o.name {
-		case "--etag-compare":
-			if why := secretFile(o.value); why != "" {
-				return why
-			}
-		case "-H", "--header", "--proxy-header", "-b", "--cookie", "-A", "--user-agent", "-e", "--referer", "-w", "--write-out":
-			if why := secretFile(o.value); why != "" {
-				return why
-			}
-			if why := headerFault(o); why != "" {
-				return why
-			}
-			low := strings.ToLower(o.value.text)
-			if (o.name == "-w" || o.name == "--write-out") && (strings.Contains(low, "%output{") || strings.HasPrefix(low, "@")) {
-				return "the format " + shown(o.value)
-			}
-			if strings.HasPrefix(low, "@") {
-				return "the file " + shown(o.value)
-			}
-		}
-	}
-	return ""
-}
-
-// headerFault judges a header, and what becomes one: some make another request of it than the URL says.
-func headerFault(o given) string {
-	if !o.value.known() {
-		return "a header or text that is not known"
-	}
-	if o.name != "-H" && o.name != "--header" && o.name != "--proxy-header" {
-		return ""
-	}
-	for line := range strings.Lines(strings.ToLower(o.value.text)) {
-		name, text, _ := strings.Cut(line, ":")
-		name = strings.ReplaceAll(strings.TrimSpace(name), "_", "-")
-		if name == "host" {
-			if why := hostFault((&url.URL{Host: strings.TrimSpace(text)}).Hostname()); why != "" {
-				return why
-			}
-		}
-		for _, part := range []string{"method", "override", "verb", "original-url", "rewrite-url"} {
-			if strings.Contains(name, part) && !strings.HasPrefix(name, "access-control-") {
-				return "the header " + shown(o.value)
-			}
-		}
-	}
-	return ""
-}
-
-// ftpReads are the commands of FTP that change no file. Source: RFC 959, RFC 3659.
-var ftpReads = strings.Fields("CDUP CWD PWD LIST NLST MLSD MLST SIZE MDTM STAT SYST HELP NOOP TYPE MODE STRU PASV EPSV FEAT OPTS REST")
-
-// ftpFault judges a command that curl sends to an FTP server.
-func ftpFault(w word) string {
-	command, _, _ := strings.Cut(strings.TrimLeft(w.text, "-+*"), " ")
-	if !w.known() || !slices.Contains(ftpReads, strings.ToUpper(command)) {
-		return "the command " + shown(w)
-	}
-	return ""
-}
-
-// fetchCommand requires of wget that nothing is stored: --spider, or the output to - or /dev/null.
-func fetchCommand(_ *reader, _ *row, p parsed, _ *scope) string {
-	for _, o := range p.options {
-		if o.name == "--header" {
-			if why := headerFault(o); why != "" {
-				return why
-			}
-		}
-	}
-	if p.has("--spider", "-O", "--output-document", "--help", "--version", "-V", "-h") {
-		return ""
-	}
-	return "a page that it stores in a file"
-}
-
 // echoCommand judges echo, which prints whatever it is given.
 func echoCommand(*reader, *row, []word, *scope) string { return "" }
 
@@ -537,6 +460,8 @@ func scriptCommand(r *reader, _ *row, words []word, s *scope) string {
 		switch {
 		case flag == "-c" && len(words) == 2 && words[1].is("/dev/null"), flag == "-qc" && len(words) == 2 && words[1].is("/dev/null"):
 			return r.script(words[0], s)
+		case flag == "-p" && len(words) == 1 && words[0].known(): // of the BSDs: plays a record
+			return secretFile(words[0])
 		case strings.Trim(flag[1:], "qaeFk") != "":
 			return "the option " + probes.Shown(flag)
 		}

@@ -64,8 +64,9 @@ func HTTP(text string) preflight.Verdict { return preflight.Verdict(probes.HTTP(
 // act on, a file to write other than /dev/null, the background, and what is not in the tables.
 //
 // Some commands that are called reads change what a program keeps for itself: git status the index, podman its stores, brew
-// and cargo tree their caches and lock files; sqlite3 makes an empty database if there is none. gh browse and brew home
-// open a page for the person. Others do not end, such as tail -f.
+// its caches, cargo tree, uv tree and uv export a lock file that is out of date; sqlite3 makes a database that is
+// missing, and sample of macOS a new file in /tmp. gh browse, npm docs and brew home open a page for the person. Others do
+// not end, such as tail -f.
 //
 // Shell cannot see aliases, a PATH with another ls in front, a program's own configuration, or a secret in a file whose
 // name does not show it. A project brings configuration too: flake8, prettier --check, terraform plan, ruff check and nix
