@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/hitl/safetext"
@@ -26,6 +25,7 @@ type toolPage struct {
 type pageReader struct {
 	in     *bufio.Reader
 	number int      // of the line that was read last
+	rest   []byte   // of the line that was read last, behind a value
 	held   [][]byte // lines to read again, in their order
 	failed int      // values that did not end
 	lists  int      // that have begun
@@ -73,6 +73,10 @@ var errNoTool = errors.New(`not a JSON object; write one tool a line, such as {"
 
 // line returns the next line with its end.
 func (r *pageReader) line() ([]byte, error) {
+	if line := r.rest; line != nil {
+		r.rest = nil
+		return line, nil
+	}
 	if len(r.held) > 0 {
 		line := r.held[0]
 		r.held = r.held[1:]
@@ -109,8 +113,7 @@ func (r *pageReader) value(first []byte) ([]byte, bool) {
 	for {
 		if end := s.end(part); end >= 0 {
 			if rest := bytes.TrimSpace(part[end:]); len(rest) > 0 {
-				r.held = slices.Insert(r.held, 0, bytes.Clone(rest))
-				r.number-- // it is on the same line
+				r.rest = bytes.Clone(rest)
 			}
 			return text[:len(text)-len(part)+end], true
 		}
@@ -123,8 +126,10 @@ func (r *pageReader) value(first []byte) ([]byte, bool) {
 		more = append(more, bytes.Clone(part))
 		text = append(text, part...)
 	}
-	r.held = append(more, r.held...)
-	r.number -= len(more)
+	if len(more) > 0 { // no copy of what is held for each of many lines
+		r.held = append(more, r.held...)
+		r.number -= len(more)
+	}
 	r.failed = min(r.failed+1, maxFailed)
 	return nil, false
 }
