@@ -21,6 +21,9 @@ install=false
 
 # Without the folder in what is compiled, a fresh clone finds it in the build cache.
 export GOFLAGS="${GOFLAGS:-} -trimpath"
+# The race detector sleeps for a second at the end of each process, of hundreds that are tests or that tests start. It
+# reports a race when it sees it.
+export GORACE="${GORACE:-atexit_sleep_ms=10}"
 unset OPENAI_API_KEY OPENAI_BASE_URL ANTHROPIC_API_KEY
 
 each_module=(lint race fuzz)
