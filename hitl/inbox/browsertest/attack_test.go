@@ -20,6 +20,7 @@ var update = flag.Bool("update", false, "rewrite the pictures in docs")
 // A client behind the proxy obeys a stranger's text in a result. The page shows the person
 // where the account number came from, and the person denies the call.
 func TestAttackThroughTheProxy(t *testing.T) {
+	t.Parallel()
 	server := mcptest.New()
 	changed := false
 	mcptest.Add(server, mcptest.Tool("get_transactions", "Get the most recent transactions."), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {

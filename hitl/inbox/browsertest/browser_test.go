@@ -223,6 +223,7 @@ func (d *desk) screenshot(tab context.Context, name string) {
 
 // The card of a call that waits, as a person sees it first. With -update it is the picture in the README.
 func TestApprovalPicture(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 5*time.Minute)
 	size := emulation.SetDeviceMetricsOverrideParams{Width: 760, Height: 700, DeviceScaleFactor: 1}
 	if _, err := chromedp.Call(d.browser, emulation.SetDeviceMetricsOverride, size); err != nil {
@@ -247,6 +248,7 @@ func TestApprovalPicture(t *testing.T) {
 }
 
 func TestApproveDenyEdit(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	over := d.calls(`{"path":"a.txt"}`)
@@ -287,6 +289,7 @@ func TestApproveDenyEdit(t *testing.T) {
 // From a question that waits to a rule, which answers for the next calls that fit until it is
 // taken back. After three equal approvals the page suggests it.
 func TestRememberedAndTakenBack(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	const sentence = "path under drafts/, any name"
@@ -347,6 +350,7 @@ func TestRememberedAndTakenBack(t *testing.T) {
 }
 
 func TestExpires(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 20*time.Second) // for a slow browser to show it while it counts
 	d.enter()
 	over := d.calls(`{"path":"a.txt"}`)
@@ -360,6 +364,7 @@ func TestExpires(t *testing.T) {
 
 // What one tab decides the other one sees; its buttons do not move, and are gone.
 func TestTwoTabs(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	second, closeSecond := chromedp.NewContext(d.browser)
@@ -387,6 +392,7 @@ func TestTwoTabs(t *testing.T) {
 
 // A page whose program has ended says so.
 func TestProgramEnds(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	d.calls(`{"path":"a.txt"}`)
@@ -397,6 +403,7 @@ func TestProgramEnds(t *testing.T) {
 
 // Without a pointer: keys move, Enter presses.
 func TestKeyboard(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	over := d.calls(`{"path":"a.txt"}`)
@@ -428,6 +435,7 @@ func TestKeyboard(t *testing.T) {
 
 // Without JavaScript: forms, links, and a page that looks again by itself.
 func TestWithoutJavaScript(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 5*time.Minute)
 	d.do(d.browser, chromedp.Navigate("about:blank"))
 	if _, err := chromedp.Call(d.browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
@@ -455,6 +463,7 @@ func TestWithoutJavaScript(t *testing.T) {
 // Several questions of one tool, with the keyboard, and again without JavaScript. Only what is
 // ticked is decided.
 func TestTogether(t *testing.T) {
+	t.Parallel()
 	for _, script := range []bool{true, false} {
 		d := newDesk(t, 5*time.Minute) // a page of the one before may still be loading
 		d.do(d.browser, chromedp.Navigate("about:blank"))
@@ -516,6 +525,7 @@ func TestTogether(t *testing.T) {
 // A page of the server's text runs nothing, and the browser has nothing to say
 // against the page.
 func TestHostileText(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	d.tool.Definition.Description = `</dd><script>window.ran = 1</script><img src=x onerror="window.ran = 1">`
@@ -552,6 +562,7 @@ func (d *desk) accessible(tab context.Context, name, source string) {
 
 // axe-core finds nothing, in the light, in the dark and on a phone.
 func TestAccessible(t *testing.T) {
+	t.Parallel()
 	source := axe(t)
 	d := newDesk(t, 5*time.Minute)
 	over := []<-chan error{d.calls(`{"path":"a.txt","body":"` + strings.Repeat("word ", 40) + `"}`)}

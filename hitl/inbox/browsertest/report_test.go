@@ -54,6 +54,7 @@ const names = `[...document.querySelectorAll("tbody th")].map(e => e.textContent
 // The page of inspect runs its own script under its own policy and nothing else: a
 // click on a head sorts, by class from the worst one on.
 func TestInspectPageSorts(t *testing.T) {
+	t.Parallel()
 	d := &desk{t: t, browser: open(t)}
 	d.do(d.browser, chromedp.Navigate(onePage(t)), visible("thead button"))
 	if ran := got[bool](d, d.browser, `"ran" in window`); ran {
@@ -80,6 +81,7 @@ func TestInspectPageSorts(t *testing.T) {
 
 // The page of inspect for two servers, as the command writes it. With -update it is the picture in the docs.
 func TestInspectPicture(t *testing.T) {
+	t.Parallel()
 	args := []string{"inspect", "--format", "html", "--fail-on", "none"}
 	servers := map[string][]*mcp.Tool{
 		"files": {
@@ -111,6 +113,7 @@ func TestInspectPicture(t *testing.T) {
 }
 
 func TestInspectPageIsAccessible(t *testing.T) {
+	t.Parallel()
 	source := axe(t)
 	d := &desk{t: t, browser: open(t)}
 	address := onePage(t)
@@ -138,6 +141,7 @@ func media(scheme, kind string) chromedp.Action[chromedp.Void] {
 
 // What the example agent prints under an attack, at a terminal. With -update it is the picture in the docs.
 func TestTerminalPicture(t *testing.T) {
+	t.Parallel()
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)

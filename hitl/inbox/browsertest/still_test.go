@@ -42,6 +42,7 @@ func three(d *desk) []<-chan error {
 // Two clicks in one place approve one call, however long the pause between them: nothing that approves comes under the
 // pointer, and what has just appeared does nothing.
 func TestDoubleClickApprovesOne(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	three(d)
@@ -64,6 +65,7 @@ func TestDoubleClickApprovesOne(t *testing.T) {
 
 // The second click of a double click on one question's own page lands on the list, where another's button is.
 func TestDoubleClickOnAQuestionsPage(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	three(d)
@@ -91,6 +93,7 @@ func TestDoubleClickOnAQuestionsPage(t *testing.T) {
 
 // After a reload, back and forward the first click, key and touch do nothing for a moment.
 func TestWhatHasJustAppearedDoesNothing(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	three(d)
@@ -138,6 +141,7 @@ func TestWhatHasJustAppearedDoesNothing(t *testing.T) {
 
 // Without JavaScript the list is read again every ten seconds, and closes up: it has nothing that approves.
 func TestListWithoutJavaScriptApprovesNothing(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 5*time.Minute)
 	d.do(d.browser, chromedp.Navigate("about:blank"))
 	if _, err := chromedp.Call(d.browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
@@ -149,12 +153,16 @@ func TestListWithoutJavaScriptApprovesNothing(t *testing.T) {
 	d.do(d.browser, reads("2 waiting"), until(`[...document.querySelectorAll(".yes")].every(b => !b.checkVisibility())`))
 	d.do(d.browser, click("article .open"), visible(".decide .yes"))
 	x, y := middle(d, ".decide .yes")
-	d.do(d.browser, chromedp.MouseClickXY(x, y), chromedp.Sleep(100*time.Millisecond), chromedp.MouseClickXY(x, y), reads("1 waiting"))
+	d.do(d.browser, chromedp.MouseClickXY(x, y), chromedp.Sleep(100*time.Millisecond), chromedp.MouseClickXY(x, y),
+		until(`["1 waiting", "This was decided already"].some(t => document.body.innerText.includes(t))`)) // the second one before the list was there
+	list := d.origin + "/approvals/"
+	d.do(d.browser, chromedp.Navigate(list), reads("1 waiting"), chromedp.MouseClickXY(x, y), chromedp.Navigate(list), reads("1 waiting"))
 	d.wantExecuted(1, "")
 }
 
 // What is longer than the list has room for is approved on its own page, and there once its end was on the screen.
 func TestUnseenIsNotApproved(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 5*time.Minute)
 	d.enter()
 	over := d.calls(`{"path":"a.txt","body":"` + strings.Repeat(`a line\n`, 700) + `rm -rf ~\n"}`)
@@ -185,6 +193,7 @@ func TestUnseenIsNotApproved(t *testing.T) {
 
 // On a phone both buttons of a question are on the first screen, in the list and on its own page.
 func TestPhoneShowsBothButtons(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, 5*time.Minute)
 	d.do(d.browser, chromedp.EmulateViewport(390, 844))
 	d.enter()
