@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/cause"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/resultcopy"
@@ -83,17 +84,13 @@ func (c *cacher) lead(ctx context.Context, call middleware.Call, f *flight, ttl 
 		c.fly(ctx, call, f, ttl)
 		return f.res, f.err
 	}
-	own, cancel := context.WithoutCancel(ctx), context.CancelFunc(nil)
-	if f.deadline.IsZero() {
-		own, cancel = context.WithCancel(own)
-	} else {
-		own, cancel = context.WithDeadline(own, f.deadline)
-	}
+	own, cancel := callstate.Detach(ctx, f.deadline)
 	f.cancel = cancel // read only after the last caller has left, the leader included
 	// A leader that has left may use its buffers for something else.
 	call.Arguments, call.Meta = bytes.Clone(call.Arguments), maps.Clone(call.Meta)
 	go func() {
 		defer cancel()
+		reserve(false)
 		c.fly(own, call, f, ttl)
 	}()
 	if err := c.await(ctx, f); err != nil {
@@ -132,6 +129,21 @@ func (f *flight) keep(tool *middleware.Tool) {
 	}()
 	f.kept, f.size = resultcopy.Copy(f.res)
 }
+
+// reserve makes the stack of a new goroutine as large as the rest of a chain needs, while there is nothing on it that has
+// to be moved. Otherwise it grows deep in the chain, once or twice, and each frame is moved with all pointers into it.
+// The stack grows because the frame of this function is large; nothing is written to it.
+//
+//go:noinline
+func reserve(never bool) {
+	if never {
+		var room [6 << 10]byte
+		fill(&room)
+	}
+}
+
+//go:noinline
+func fill(room *[6 << 10]byte) { room[0]++ }
 
 func (c *cacher) await(ctx context.Context, f *flight) error {
 	select {

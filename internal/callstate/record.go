@@ -90,9 +90,7 @@ func (s *State) Classify(tool *middleware.Tool) {
 // Attempted counts an attempt.
 func (s *State) Attempted() {
 	if s.live() {
-		s.call.mu.Lock()
-		defer s.call.mu.Unlock()
-		s.call.attempts++
+		s.call.attempts.Add(1)
 	}
 }
 
@@ -105,7 +103,7 @@ func (s *State) Remembered(age time.Duration, freshness annotation.Freshness) {
 	}
 }
 
-// Write changes the record by f.
+// Write changes the record by f, but for the number of attempts.
 func (s *State) Write(f func(*Record)) {
 	if !s.live() {
 		return
@@ -115,7 +113,8 @@ func (s *State) Write(f func(*Record)) {
 	defer c.mu.Unlock()
 	r := c.whole()
 	f(&r)
-	c.tool, c.attempts, c.cached, c.age, c.freshness, c.decisions = r.Tool, r.Attempts, r.Cached, r.Age, r.Freshness, r.Decisions
+	c.tool, c.cached, c.age, c.freshness, c.decisions = r.Tool, r.Cached, r.Age, r.Freshness, r.Decisions
+	c.waited.Store(int64(r.Waited))
 	if c.rest == nil {
 		c.rest = new(Record)
 	}
@@ -127,7 +126,7 @@ func (c *Call) whole() (r Record) {
 	if c.rest != nil {
 		r = *c.rest
 	}
-	r.Tool, r.Attempts, r.Cached, r.Age, r.Freshness, r.Decisions = c.tool, c.attempts, c.cached, c.age, c.freshness, c.decisions
+	r.Tool, r.Attempts, r.Cached, r.Age, r.Freshness, r.Decisions = c.tool, int(c.attempts.Load()), c.cached, c.age, c.freshness, c.decisions
 	return r
 }
 
@@ -145,11 +144,7 @@ func (s *State) Record() (r Record) {
 // Waited returns how long the call has waited for people so far, without a copy of the record.
 func (s *State) Waited() time.Duration {
 	if s.live() {
-		s.call.mu.Lock()
-		defer s.call.mu.Unlock()
-		if s.call.rest != nil {
-			return s.call.rest.Waited
-		}
+		return time.Duration(s.call.waited.Load())
 	}
 	return 0
 }

@@ -13,7 +13,8 @@ import (
 func TestWithoutACallNothingIsKept(t *testing.T) {
 	ctx := context.Background()
 	if got := testing.AllocsPerRun(100, func() {
-		callstate.Of(ctx).Write(attempt)
+		callstate.Of(ctx).Write(wait)
+		callstate.Of(ctx).Attempted()
 		callstate.Of(ctx).Decide("cache", "hit", "")
 		ctx = callstate.Leave(ctx)
 	}); got != 0 {
@@ -31,13 +32,13 @@ func TestRecordIsACopy(t *testing.T) {
 	r := n.Record()
 	var all sync.WaitGroup
 	for range 8 {
-		all.Go(func() { n.Decide("retry", "again", ""); n.Write(attempt); n.Record() })
+		all.Go(func() { n.Decide("retry", "again", ""); n.Write(wait); n.Attempted(); n.Record() })
 	}
 	all.Wait()
 	if len(r.Decisions) != 1 || r.Decisions[0].What != "miss" {
 		t.Errorf("the reading became %+v", r)
 	}
-	if after := n.Record(); after.Attempts != 8 || len(after.Decisions) != 9 {
+	if after := n.Record(); after.Attempts != 8 || after.Waited != 8 || n.Waited() != 8 || len(after.Decisions) != 9 {
 		t.Errorf("after: %+v", after)
 	}
 }
@@ -55,4 +56,4 @@ func TestStateCostsOneAllocation(t *testing.T) {
 	}
 }
 
-func attempt(r *callstate.Record) { r.Attempts++ }
+func wait(r *callstate.Record) { r.Waited++ }

@@ -65,16 +65,19 @@ type Point struct {
 // A Call is what all states of one call have in common. It is small, since each call has one: what few calls need is
 // made when it is needed.
 type Call struct {
-	chain  *Chain      // that the call entered first, nil for none
-	handed atomic.Bool // left is in use
+	chain *Chain // that the call entered first, nil for none
+
+	// Parts of the record that every call reads or counts take no lock.
+	waited   atomic.Int64 // for people, in nanoseconds
+	attempts atomic.Int32
+	handed   atomic.Bool // left is in use
 
 	mu       sync.Mutex // guards what follows
 	recorded int32      // how many passages through audit have begun
 
 	// The part of the record that most calls have.
-	tool      *middleware.Tool
-	attempts  int
 	cached    bool
+	tool      *middleware.Tool
 	age       time.Duration
 	freshness annotation.Freshness
 	decisions []Decision
@@ -228,6 +231,39 @@ func (c *Chain) Exit(ctx context.Context) context.Context {
 	}
 	return ctx
 }
+
+// Detach returns the context of a call for work that goes on when its caller has left: with what ctx carries and its
+// deadline, but without its cancellation. A deadline of zero is none. It is a state, so that what is further in finds
+// that without a search through contexts.
+func Detach(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
+	d, cancel := &detached{caller: uncancelled{ctx}}, context.CancelFunc(nil)
+	if s := nearest(ctx); s != nil {
+		d.State = *s
+	}
+	if deadline.IsZero() {
+		d.Context, cancel = context.WithCancel(&d.caller)
+	} else {
+		d.Context, cancel = context.WithDeadline(&d.caller, deadline)
+	}
+	if nearest(ctx) == nil {
+		return d.Context, cancel
+	}
+	return &d.State, cancel
+}
+
+// detached is a state, and the context of the caller, in one piece.
+type detached struct {
+	State
+
+	caller uncancelled
+}
+
+// uncancelled is a context's values alone, as context.WithoutCancel returns them.
+type uncancelled struct{ context.Context }
+
+func (*uncancelled) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+func (*uncancelled) Done() <-chan struct{}                   { return nil }
+func (*uncancelled) Err() error                              { return nil }
 
 // Sending returns the state of the call that is handed to its executor, nil without one. Facts about its arguments
 // are still valid.

@@ -2,6 +2,7 @@ package callstate_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ func ExampleBegin() {
 	ctx := context.Context(n)
 	callstate.Of(ctx).Write(func(r *callstate.Record) { r.Tool = &middleware.Tool{Server: "files"} })
 	callstate.Of(ctx).Write(func(r *callstate.Record) { r.Approval = callstate.Approval{ID: "q1"} })
-	callstate.Of(ctx).Write(attempt)
+	callstate.Of(ctx).Attempted()
 	callstate.Of(ctx).Decide("cache", "miss", "")
 	r := n.Record()
 	fmt.Println(r.Tool.Server, r.Approval.ID, r.Attempts, r.Decisions)
@@ -36,6 +37,38 @@ func TestRecordIsOfOneCall(t *testing.T) {
 	}
 	if got := len(n.Record().Decisions); got != 1 {
 		t.Errorf("the record has %d facts, want 1", got)
+	}
+}
+
+// Work that goes on for others has the call's state, its values and a deadline of its own, and no cancellation.
+func TestDetach(t *testing.T) {
+	t.Parallel()
+	type name struct{}
+	ctx, cancel := context.WithCancelCause(context.WithValue(t.Context(), name{}, "value"))
+	ctx, state := callstate.Ensure(ctx)
+	until := time.Now().Add(time.Hour)
+	for _, deadline := range []time.Time{{}, until} {
+		own, end := callstate.Detach(ctx, deadline)
+		cancel(errors.New("gone"))
+		if own.Err() != nil || context.Cause(own) != nil || own.Value(name{}) != "value" {
+			t.Errorf("%v: %v, %v", deadline, own.Err(), own.Value(name{}))
+		}
+		if got, ok := own.Deadline(); !got.Equal(deadline) || ok == deadline.IsZero() {
+			t.Errorf("the deadline is %v, want %v", got, deadline)
+		}
+		callstate.Of(own).Attempted()
+		end()
+		if !errors.Is(own.Err(), context.Canceled) {
+			t.Errorf("at its end: %v", own.Err())
+		}
+	}
+	if got := state.Record().Attempts; got != 2 {
+		t.Errorf("its record has %d attempts, want 2", got)
+	}
+	own, end := callstate.Detach(t.Context(), until)
+	defer end()
+	if callstate.Of(own) != nil {
+		t.Error("there is a state without a call")
 	}
 }
 

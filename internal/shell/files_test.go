@@ -180,6 +180,17 @@ func TestFilesBelowRoots(t *testing.T) {
 	}
 }
 
+// A path with a part that the shell fills in is not said to be outside of the roots: it may be anywhere.
+func TestPathThatIsNotAllInTheText(t *testing.T) {
+	t.Parallel()
+	in := bounded(t)
+	for _, text := range []string{"cat src/$NAME", "cat $NAME", "cat < src/$NAME", "head src/$(date)", "for f in *.go; do cat x$f; done"} {
+		if v := shell.In(text, in); v.Annotations.Safety() != annotation.Dangerous || !strings.HasSuffix(v.Why, ", which is not all in the text") {
+			t.Errorf("%s: %v (%s)", text, v.Annotations.Safety(), v.Why)
+		}
+	}
+}
+
 // Roots only raise what is a read without them, and never let a write pass as a read.
 func TestRootsOnlyRaiseReads(t *testing.T) {
 	t.Parallel()
