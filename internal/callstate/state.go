@@ -233,7 +233,7 @@ func (c *Chain) Exit(ctx context.Context) context.Context {
 }
 
 // Detach returns the context of a call for work that goes on when its caller has left: with what ctx carries and its
-// deadline, but without its cancellation. A deadline of zero is none. It is a state, so that what is further in finds
+// deadline, but without its cancellation. A zero deadline sets no bound. It is a state, so that what is further in finds
 // that without a search through contexts.
 func Detach(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
 	d, cancel := &detached{caller: uncancelled{ctx}}, context.CancelFunc(nil)
