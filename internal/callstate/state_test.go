@@ -45,6 +45,7 @@ func TestDetach(t *testing.T) {
 	t.Parallel()
 	type name struct{}
 	ctx, cancel := context.WithCancelCause(context.WithValue(t.Context(), name{}, "value"))
+	defer cancel(nil)
 	ctx, state := callstate.Ensure(ctx)
 	until := time.Now().Add(time.Hour)
 	for _, deadline := range []time.Time{{}, until} {
