@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
+	"github.com/fairlead-go/fairlead/internal/longtest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -138,18 +139,19 @@ func fits(t *testing.T, res *mcp.CallToolResult) listPage {
 	return page
 }
 
-// A list of 300 rows and 400 KB: every page that the model sees fits, and reading on
+// A list of many rows, as long as 400 KB: every page that the model sees fits, and reading on
 // from its cursor loses no row.
 func TestReadingOnLosesNoRow(t *testing.T) {
 	t.Parallel()
 	const key = "crm/list_customers"
+	many := 300 / longtest.Every(t, 5)
 	for _, tt := range []struct {
 		name   string
 		rows   []row
 		paging output.Paging
 	}{
-		{"300 rows of 400 KB, a cursor", rows(300, 1300), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
-		{"300 rows of 400 KB, an offset", rows(300, 1300), output.Paging{Rows: "/data", Next: "/meta/offset", More: "/meta/hasNextPage", Offset: "offset"}},
+		{"many long rows, a cursor", rows(many, 1300), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
+		{"many long rows, an offset", rows(many, 1300), output.Paging{Rows: "/data", Next: "/meta/offset", More: "/meta/hasNextPage", Offset: "offset"}},
 		{"700 rows, three pages of the tool", rows(700, 300), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
 		{"700 rows by an offset", rows(700, 300), output.Paging{Rows: "/data", Next: "/meta/offset", More: "/meta/hasNextPage", Offset: "offset"}},
 		{"one row of 400 KB", rows(1, 400_000), output.Paging{Rows: "/data", Next: "/meta/cursor", More: "/meta/hasNextPage", Cursor: "cursor"}},
