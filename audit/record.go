@@ -79,6 +79,7 @@ type Record struct {
 	// by its size. The digests are those of [Digest], with Options.Key.
 	Arguments       json.RawMessage `json:"arguments,omitempty"`
 	ArgumentsDigest string          `json:"arguments_digest,omitempty"`
+	Input           json.RawMessage `json:"input,omitempty"` // the responses of [middleware.Input], recorded with the arguments
 	Result          json.RawMessage `json:"result,omitempty"`
 	ResultDigest    string          `json:"result_digest,omitempty"`
 	Error           string          `json:"error,omitempty"`

@@ -27,7 +27,8 @@ type Call struct {
 
 // LedgerOptions are the settings of [NewLedger]. The zero value is ready.
 type LedgerOptions struct {
-	// Max is how many calls are kept; 0 means 1,000. The oldest is dropped for the next.
+	// Max is how many calls are kept; 0 means 1,000. For the next, the oldest call of the scope that has the most is
+	// dropped, so that one tenant does not drop the calls of others.
 	Max int
 	// Lifetime is how long a call is in doubt; 0 means 24 hours.
 	Lifetime time.Duration
@@ -117,14 +118,26 @@ func (l *Ledger) enter(e *entry) {
 	at, _ := slices.BinarySearchFunc(l.entries, e.Time, func(e *entry, t time.Time) int { return e.Time.Compare(t) })
 	l.entries = slices.Insert(l.entries, at, e)
 	for len(l.entries) > l.max {
-		l.drop("doubt: a call is dropped, since too many are in doubt")
+		l.drop(l.fullest(), "doubt: a call is dropped, since too many are in doubt")
 	}
 }
 
-// drop forgets the oldest entry. The lock is held.
-func (l *Ledger) drop(why string) {
-	l.log.Warn(why, slog.Any("doubt", slog.GroupValue(l.entries[0].attrs()...)))
-	l.entries = slices.Delete(l.entries, 0, 1)
+// fullest returns where the oldest entry of the scope is that has the most, so that a scope that fills the ledger drops
+// its own. The lock is held.
+func (l *Ledger) fullest() (at int) {
+	count, most := make(map[string]int), ""
+	for _, e := range l.entries {
+		if count[e.Scope]++; count[e.Scope] > count[most] {
+			most = e.Scope
+		}
+	}
+	return slices.IndexFunc(l.entries, func(e *entry) bool { return e.Scope == most })
+}
+
+// drop forgets an entry. The lock is held.
+func (l *Ledger) drop(at int, why string) {
+	l.log.Warn(why, slog.Any("doubt", slog.GroupValue(l.entries[at].attrs()...)))
+	l.entries = slices.Delete(l.entries, at, at+1)
 }
 
 // match returns the entries that have not expired and that fit, the oldest first.
@@ -132,7 +145,7 @@ func (l *Ledger) match(fits func(*entry) bool) []*entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.entries) > 0 && time.Since(l.entries[0].Time) >= l.lifetime {
-		l.drop("doubt: a call expires, and its outcome is still unknown")
+		l.drop(0, "doubt: a call expires, and its outcome is still unknown")
 	}
 	return slices.DeleteFunc(slices.Clone(l.entries), func(e *entry) bool { return !fits(e) })
 }
@@ -145,6 +158,8 @@ func (l *Ledger) find(ctx context.Context, call *middleware.Call, effect string)
 	own := l.match(func(e *entry) bool {
 		switch {
 		case e.Scope != call.Scope || e.Server != server || e.Tool != name:
+			return false
+		case continues(call, e):
 			return false
 		case e.Effect != "":
 			return e.Effect == effect
@@ -165,12 +180,18 @@ func (l *Ledger) find(ctx context.Context, call *middleware.Call, effect string)
 	for _, e := range found {
 		// Calls that this process makes at the same time do not hold each other. One of another replica does, which
 		// may be lost.
-		if e.Replica != l.replica && (e.Effect == "" || e.Effect == effect) {
+		if e.Replica != l.replica && !continues(call, e) && (e.Effect == "" || e.Effect == effect) {
 			own = append(own, e)
 		}
 	}
 	slices.SortStableFunc(own, func(x, y *entry) int { return x.Time.Compare(y.Time) })
 	return own, nil
+}
+
+// continues reports whether a call goes on with one that is in doubt, such as with input for its task, and so does not
+// repeat it.
+func continues(call *middleware.Call, e *entry) bool {
+	return call.Input != nil && e.ID != "" && e.ID == call.ID
 }
 
 // hold marks the entries as told to the model, with the read that shows their effect, and reports whether one is new.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -49,4 +50,18 @@ func TestLedgerForgetsAndLogs(t *testing.T) {
 			t.Errorf("the log has %q", &log)
 		}
 	})
+}
+
+// A scope that fills the ledger drops its own calls, and those of other scopes stay in doubt.
+func TestScopeThatFillsTheLedger(t *testing.T) {
+	t.Parallel()
+	l, now := doubt.NewLedger(doubt.LedgerOptions{}), time.Now()
+	l.Add(doubt.Call{ID: "a", Scope: "quiet", Server: "shop", Tool: "create_order", Time: now.Add(-time.Hour)})
+	for i := range 1005 {
+		l.Add(doubt.Call{ID: strconv.Itoa(i), Scope: "noisy", Server: "shop", Tool: "create_order", Time: now.Add(time.Duration(i) - time.Minute)})
+	}
+	open := l.Open()
+	if len(open) != 1000 || open[0].ID != "a" || open[1].ID != "6" {
+		t.Errorf("there are %d, the oldest are %+v", len(open), open[:2])
+	}
 }

@@ -28,9 +28,10 @@ import (
 type clientCall struct {
 	*underWay
 
-	set    *set                    // of tools, with the chain that the call goes through
-	waits  *waiter                 // what its client gets while it waits for a person; nil for nothing
-	answer atomic.Pointer[written] // what a server answered last
+	set     *set                    // of tools, with the chain that the call goes through
+	updates *task                   // of a server's, that the call brings input to by tasks/update; nil for none
+	waits   *waiter                 // what its client gets while it waits for a person; nil for nothing
+	answer  atomic.Pointer[written] // what a server answered last
 }
 
 // Value returns the call itself for the key of this package.
@@ -71,6 +72,10 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 		s.recordRefusal(ctx, m, p.Name, tool, err)
 		return s.refused(ctx, m, middleware.Call{}, err)
 	}
+	if err := s.mismatchedArguments(m, tool, p.Arguments); err != nil {
+		s.recordRefusal(ctx, m, p.Name, tool, err)
+		return m.failTo(err), true
+	}
 	call := middleware.Call{ID: m.id(), Scope: s.scope, Tool: tool, Arguments: p.Arguments, Meta: p.Meta, Params: more}
 	if p.InputResponses != nil || p.RequestState != "" {
 		call.Input = &middleware.Input{Responses: p.InputResponses, State: p.RequestState}
@@ -105,7 +110,7 @@ func (s *session) outcome(ctx context.Context, m *message, call middleware.Call,
 	}
 	switch {
 	case err != nil && answer.goesOn() && ctx.Err() == nil:
-		return m.replyTo(s.goesOn(call, m, answer.raw)), true
+		return m.replyTo(s.goesOn(call, m, answer)), true
 	case err != nil:
 		return s.refused(ctx, m, call, err)
 	case its:
@@ -230,13 +235,13 @@ func (s *session) elicit(ctx context.Context, form *mcp.ElicitParams, about stri
 // SendCall sends a call to the server and returns its result. It is the executor of the server's tools in the catalog. The
 // policy is asked for the last time here, since the guard may wait for a list of tools.
 func (s *server) SendCall(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	params, err := encodeCall(call)
-	if err != nil {
-		return nil, notSent(err)
-	}
 	c := callIn(ctx)
 	if c == nil {
 		return nil, notSent(errors.New("proxy: nothing has asked the policy about the call")) // no way leads here
+	}
+	method, params, err := s.encode(c, call)
+	if err != nil {
+		return nil, notSent(err)
 	}
 	call.Tool = c.set.plan.policy.Raised(call.Tool)
 	if err := c.set.refuse(ctx, call.Tool); err != nil {
@@ -245,7 +250,7 @@ func (s *server) SendCall(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if err := s.session.send(c.underWay); err != nil {
 		return nil, err
 	}
-	m, err := s.exchangeCall(ctx, c, call, params)
+	m, err := s.exchangeCall(ctx, c, call, method, params)
 	if two, ok := errors.AsType[*ambiguousError](err); ok {
 		return nil, mount.Unread(call, two.raw, err)
 	}
@@ -253,6 +258,9 @@ func (s *server) SendCall(ctx context.Context, call middleware.Call) (*mcp.CallT
 		return nil, err
 	}
 	w := m.read
+	if c.updates != nil { // its answer reports that the task has the input, and the task goes on
+		w = &written{res: new(mcp.CallToolResult), raw: m.Result, kind: "task"}
+	}
 	if w == nil {
 		if err := mount.OneResult(m.Result); err != nil {
 			return nil, mount.Unread(call, m.Result, &ambiguousError{fmt.Errorf("proxy: the answer can be read in two ways: %w", err), m.Result})
@@ -261,11 +269,29 @@ func (s *server) SendCall(ctx context.Context, call middleware.Call) (*mcp.CallT
 			return nil, mount.Unread(call, m.Result, fmt.Errorf("proxy: it was handed on as it is: %w", err))
 		}
 	}
+	w.arguments = call.Arguments
 	c.answer.Store(w)
 	if w.goesOn() { // the chain gets its type, and nothing to cache or to trim
 		err = json.Unmarshal(fmt.Appendf(nil, `{"content":[],"resultType":%s}`, quoted(w.kind)), w.res)
 	}
 	return w.res, err
+}
+
+// encode returns the method and the params by which a call is sent.
+func (s *server) encode(c *clientCall, call middleware.Call) (method string, params json.RawMessage, err error) {
+	switch {
+	case c.updates == nil:
+		params, err = encodeCall(call)
+		return methodCallTool, params, err
+	case c.updates.of != s || call.Input == nil:
+		return "", nil, errors.New("proxy: the task is another server's")
+	}
+	update := map[string]any{"taskId": c.updates.remote, "inputResponses": call.Input.Responses}
+	if len(call.Meta) > 0 {
+		update["_meta"] = call.Meta
+	}
+	params, err = encode(update)
+	return methodUpdateTask, params, err
 }
 
 // CallTool is not called, since the catalog sends calls by SendCall.

@@ -284,7 +284,7 @@ func (s *stream) status(m *message) int {
 		switch e.Code {
 		case jsonrpc.CodeMethodNotFound:
 			return http.StatusNotFound
-		case jsonrpc.CodeInvalidParams, mcp.CodeUnsupportedProtocolVersion, mcp.CodeMissingRequiredClientCapabilities:
+		case jsonrpc.CodeInvalidParams, mcp.CodeHeaderMismatch, mcp.CodeUnsupportedProtocolVersion, mcp.CodeMissingRequiredClientCapabilities:
 			return http.StatusBadRequest
 		}
 	}

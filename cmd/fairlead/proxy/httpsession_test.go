@@ -23,12 +23,12 @@ func TestCallWithoutAnIDIsRefusedOverHTTP(t *testing.T) {
 	t.Parallel()
 	s := newPlain(deleteThing)
 	r := &recorder{header: make(http.Header)}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(
-		`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"delete_thing","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`))
+	const body = `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"delete_thing","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Content-Type", "application/json")
+	mirrors(req, body)
 	s.proxy(t, proxy.Options{Confirm: approve(true)}).Handler(t.Context()).ServeHTTP(r, req)
 	if r.status != http.StatusBadRequest || len(s.calls()) > 0 {
 		t.Errorf("status %d, executed %q", r.status, s.calls())

@@ -230,6 +230,14 @@ func (f *front) post(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, &message{ID: json.RawMessage("null")}, jsonrpc.CodeParseError, err.Error())
 		return
 	}
+	for _, m := range all {
+		if err := mismatch(r.Header, m); err != nil {
+			f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.String("why", err.Message))
+			fail(w, http.StatusBadRequest, m, err.Code, err.Message)
+			return
+		}
+		m.header = r.Header
+	}
 	h, status, err := f.sessionOf(r, all[0])
 	if err != nil {
 		f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.Any("why", err))

@@ -170,7 +170,12 @@ func TestSharedSessionThatFailsLeavesNoServerBehind(t *testing.T) {
 		{Name: "once", Dir: dir, Command: []string{"sh", "-c", "read -r line; until [ -e again ]; do sleep 0.01; done; exit 1"}},
 	}})
 	body := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + mcptest.Modern + `"}}}`
-	res, err := http.Post(url, "application/json", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mirrors(req, body)
+	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -30,6 +31,7 @@ type message struct {
 	odd  error                      // why it can be read in two ways; nil if it cannot
 
 	schema json.RawMessage // of the tool that a call of ours names, over HTTP; nil otherwise
+	header http.Header     // that a client's message came with, over HTTP; nil otherwise
 }
 
 func (m *message) isRequest() bool { return m.Method != "" && m.ID != nil }
@@ -53,7 +55,7 @@ func (m *message) stray() string {
 
 // chained returns the chain's method for which a server may take the message's, "" for none.
 func (m *message) chained() string {
-	for _, ours := range []string{methodCallTool, methodListTools} {
+	for _, ours := range []string{methodCallTool, methodListTools, methodUpdateTask} {
 		if strings.EqualFold(strings.TrimSpace(m.Method), ours) {
 			return ours
 		}

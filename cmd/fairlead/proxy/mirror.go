@@ -28,24 +28,29 @@ func mirror(header http.Header, m *message, agreed string) string {
 	if version < modern || m.Method == "" {
 		return version
 	}
-	header.Set("Mcp-Method", m.Method)
+	header.Set(headerMethod, m.Method)
 	params := members(m.Params)
-	member := map[string]string{methodCallTool: "name", "prompts/get": "name", "resources/read": "uri"}[m.Method]
+	member := namedBy[m.Method]
 	if strings.HasPrefix(m.Method, "tasks/") {
 		member = "taskId"
 	}
 	var name string
 	if member != "" && json.Unmarshal(params[member], &name) == nil {
-		header.Set("Mcp-Name", name)
+		header.Set(headerName, name)
 	}
 	if m.schema != nil {
-		mirrorArguments(header, m.schema, members(params["arguments"]))
+		eachMirrored(m.schema, members(params["arguments"]), func(name string, argument json.RawMessage) {
+			if value, ok := headerValue(argument); ok {
+				header.Set(headerParam+name, value)
+			}
+		})
 	}
 	return version
 }
 
-// mirrorArguments sets a header for each argument that the schema wants to have one.
-func mirrorArguments(header http.Header, schema json.RawMessage, arguments map[string]json.RawMessage) {
+// eachMirrored calls do for each argument that the schema wants to have a header, with the header's name without its
+// prefix. The argument is nil if it is absent or null.
+func eachMirrored(schema json.RawMessage, arguments map[string]json.RawMessage, do func(name string, argument json.RawMessage)) {
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
@@ -53,17 +58,15 @@ func mirrorArguments(header http.Header, schema json.RawMessage, arguments map[s
 		return
 	}
 	for name, property := range s.Properties {
-		argument, there := arguments[name]
-		if !there || string(argument) == "null" {
-			continue
+		argument := arguments[name]
+		if string(argument) == "null" {
+			argument = nil
 		}
 		if wanted := textOf(property, "x-mcp-header"); wanted != "" {
-			if value, ok := headerValue(argument); ok {
-				header.Set("Mcp-Param-"+wanted, value)
-			}
-			continue
+			do(wanted, argument)
+		} else {
+			eachMirrored(property, members(argument), do)
 		}
-		mirrorArguments(header, property, members(argument))
 	}
 }
 
@@ -71,7 +74,7 @@ func mirrorArguments(header http.Header, schema json.RawMessage, arguments map[s
 // plain ASCII, or that would read as something else, is in base64. It reports false if the argument is nothing of these.
 func headerValue(raw json.RawMessage) (string, bool) {
 	var v any
-	if decode(raw, &v) != nil {
+	if raw == nil || decode(raw, &v) != nil {
 		return "", false
 	}
 	switch v := v.(type) {

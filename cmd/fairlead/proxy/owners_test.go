@@ -178,8 +178,9 @@ func TestClientsOfOneSessionDoNotCancelEachOther(t *testing.T) {
 	}
 	h := s.proxy(t, proxy.Options{}).Handler(t.Context())
 	post := func(text string) string {
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(fmt.Sprintf(text, taskMeta)))
-		req.Header.Set("Content-Type", "application/json")
+		text = fmt.Sprintf(text, taskMeta)
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(text))
+		mirrors(req, text)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, req)
 		return w.Body.String()

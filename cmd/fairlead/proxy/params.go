@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/fairlead-go/fairlead/catalog/mount"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -101,10 +102,43 @@ func readCall(raw json.RawMessage) (*mcp.CallToolParamsRaw, map[string]json.RawM
 	if p.Name == "" {
 		return nil, nil, errors.New("they need a name")
 	}
-	for id, response := range members(given.responses) {
+	keepResponses(p, given.responses)
+	return p, given.more, nil
+}
+
+// readUpdate reads the params of tasks/update as strictly as those of a call. A member that it does not have is an error,
+// since nobody could judge what it means.
+func readUpdate(raw json.RawMessage) (*mcp.CallToolParamsRaw, error) {
+	its, err := unambiguous(raw)
+	if err != nil {
+		return nil, err
+	}
+	for _, unknown := range slices.Sorted(maps.Keys(its.more)) {
+		if unknown != "taskId" {
+			return nil, fmt.Errorf("the member %q is not known", unknown)
+		}
+	}
+	p := new(mcp.CallToolParamsRaw)
+	switch {
+	case its.name != nil || its.arguments != nil || its.state != nil:
+		return nil, errors.New("they have a member of tools/call")
+	case its.responses == nil:
+		return nil, errors.New("they need inputResponses")
+	case its.meta != nil:
+		err = decode(its.meta, &p.Meta)
+	}
+	if err = cmp.Or(err, decode(its.responses, &p.InputResponses)); err != nil {
+		return nil, err
+	}
+	keepResponses(p, its.responses)
+	return p, nil
+}
+
+// keepResponses has the responses of a call written as the client wrote them.
+func keepResponses(p *mcp.CallToolParamsRaw, written json.RawMessage) {
+	for id, response := range members(written) {
 		p.InputResponses[id] = verbatim{p.InputResponses[id], response}
 	}
-	return p, given.more, nil
 }
 
 // unquote is json.Unmarshal into a string, which takes less time where the text has no escapes.

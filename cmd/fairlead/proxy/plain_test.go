@@ -237,6 +237,17 @@ func (b *book) Write(_ context.Context, r audit.Record) error {
 	return nil
 }
 
+// inputs returns what the records have of input to calls.
+func (b *book) inputs() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all strings.Builder
+	for _, r := range b.all {
+		all.Write(r.Input)
+	}
+	return all.String()
+}
+
 func (b *book) ends() (all []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

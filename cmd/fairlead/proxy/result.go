@@ -19,6 +19,8 @@ type written struct {
 	raw  json.RawMessage
 	kind string
 	more bool // it may have more than res
+
+	arguments json.RawMessage // of the call that it answers, as they were sent; nil if they are not known
 }
 
 // gives reports whether a result is what was read, in the parts that it has, so that the bytes tell all of it.

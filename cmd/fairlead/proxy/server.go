@@ -140,14 +140,14 @@ func (s *server) exchange(ctx context.Context, l link, method string, params jso
 }
 
 // exchangeCall makes the request of a call, as exchange does.
-func (s *server) exchangeCall(ctx context.Context, c *clientCall, call middleware.Call, params json.RawMessage) (*message, error) {
+func (s *server) exchangeCall(ctx context.Context, c *clientCall, call middleware.Call, method string, params json.RawMessage) (*message, error) {
 	l, err := s.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m := &message{ID: newID(), Method: methodCallTool, Params: params}
+	m := &message{ID: newID(), Method: method, Params: params}
 	s.describe(trace.SpanFromContext(ctx), l, m)
-	if s.URL != "" {
+	if s.URL != "" && method == methodCallTool {
 		m.schema = member(s.tools.text(call.Tool.Digest), "inputSchema")
 	}
 	return s.await(ctx, l, m, c.about)

@@ -215,10 +215,11 @@ func (s *session) stray(m *message, why string) {
 }
 
 const (
-	methodCallTool  = "tools/call"
-	methodListTools = "tools/list"
-	methodSetLevel  = "logging/setLevel"
-	methodDiscover  = "server/discover"
+	methodCallTool   = "tools/call"
+	methodListTools  = "tools/list"
+	methodUpdateTask = "tasks/update"
+	methodSetLevel   = "logging/setLevel"
+	methodDiscover   = "server/discover"
 )
 
 // note keeps what has to be known of a request later on.

@@ -12,11 +12,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/fairlead-go/fairlead/catalog/mount"
+	"github.com/fairlead-go/fairlead/hitl/elicit"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,6 +31,7 @@ import (
 type task struct {
 	of     *server         // nil for one of ours
 	call   middleware.Call // of a server's task, without its Meta, Input and Params
+	sent   json.RawMessage // its arguments, which a person may have edited
 	over   bool            // its outcome is known
 	id     string          // at the client
 	remote string          // at the server, whose it is
@@ -171,7 +175,14 @@ func (s *session) aboutTask(m *message) bool {
 	s.mu.Lock()
 	t := s.tasks[id]
 	s.mu.Unlock()
+	known := t != nil && t.of != nil || t == nil && len(s.servers) == 1 && !strings.HasPrefix(id, taskPrefix)
+	if why := carries(m); why != "" && known && verb != "update" {
+		s.reply(m.failTo(wireError(invalid("proxy: the params of " + m.Method + " are refused: " + why))))
+		return true
+	}
 	switch {
+	case t != nil && t.of != nil && verb == "update":
+		s.begin(m, func(ctx context.Context, m *message) (*message, bool) { return s.updateTask(ctx, m, t) })
 	case t != nil && t.of != nil:
 		s.begin(m, answerBy(func(ctx context.Context, m *message) (json.RawMessage, error) {
 			raw, err := t.of.ask(ctx, m.with("taskId", t.remote))
@@ -183,7 +194,7 @@ func (s *session) aboutTask(m *message) bool {
 			}
 			return raw, err
 		}))
-	case t == nil && len(s.servers) == 1 && !strings.HasPrefix(id, taskPrefix):
+	case t == nil && known && verb != "update": // which nobody could judge
 		return false
 	case !takesTasks(m):
 		s.reply(m.failTo(&jsonrpc.Error{
@@ -197,6 +208,62 @@ func (s *session) aboutTask(m *message) bool {
 		s.reply(s.ourTask(m, t, verb))
 	}
 	return true
+}
+
+// carries returns what the params of a request about a task have that a server could take for more than the name of the
+// task, "" for nothing.
+func carries(m *message) string {
+	for name := range members(m.Params) {
+		switch name {
+		case "taskId", "cursor", "_meta":
+		default:
+			return fmt.Sprintf("the member %q is not known", name)
+		}
+	}
+	if err := mount.OneReading(m.Params, "taskId", "cursor", "_meta"); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// updateTask brings a server's task the input that it has asked for. The input is a part of the call: it passes the
+// chain with the call's arguments, where it is judged, shown, asked about and recorded as the call itself was, and the
+// server gets it from [server.SendCall].
+func (s *session) updateTask(ctx context.Context, m *message, t *task) (*message, bool) {
+	name := t.call.Tool.Name()
+	if len(s.servers) > 1 {
+		name = t.call.Tool.ModelName()
+	}
+	p, err := readUpdate(m.Params)
+	if err != nil {
+		err = invalid("proxy: the params of tasks/update are refused: " + err.Error())
+		s.recordRefusal(ctx, m, name, t.call.Tool, err)
+		return m.failTo(wireError(err)), true
+	}
+	set, tool, err := s.tools.find(ctx, name, m.id())
+	if err != nil {
+		s.recordRefusal(ctx, m, name, tool, err)
+		return m.failTo(wireError(err)), true
+	}
+	c := &clientCall{underWay: underWayIn(ctx), set: set, updates: t}
+	call := middleware.Call{
+		ID: t.call.ID, Scope: s.scope, Tool: tool, Arguments: t.sent, Meta: p.Meta,
+		Input: &middleware.Input{Responses: p.InputResponses},
+	}
+	p.Name, p.Arguments = name, t.sent
+	if ctx = elicit.WithRequest(c, s.request(p)); s.version.value() != "" {
+		ctx = elicit.WithElicit(ctx, func(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return s.elicit(ctx, form, m.id())
+		})
+	}
+	_, err = set.caller.CallTool(ctx, call)
+	if w := c.answer.Load(); w.goesOn() && ctx.Err() == nil {
+		return m.replyTo(w.raw), true
+	}
+	if err == nil { // of another layer than the server, which has not got the input
+		err = errors.New("proxy: the input was not sent")
+	}
+	return m.failTo(wireError(err)), true
 }
 
 // ourTask answers a request about a task of ours.
@@ -227,7 +294,8 @@ func (s *session) ourTask(m *message, t *task, verb string) *message {
 
 // goesOn keeps the call that a server goes on with as a task, and returns its answer as the client gets it: with several
 // servers each task has an ID of ours, since two of them may use the same.
-func (s *session) goesOn(call middleware.Call, m *message, raw json.RawMessage) json.RawMessage {
+func (s *session) goesOn(call middleware.Call, m *message, w *written) json.RawMessage {
+	raw := w.raw
 	remote := textOf(raw, "taskId")
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,6 +305,9 @@ func (s *session) goesOn(call middleware.Call, m *message, raw json.RawMessage) 
 		}
 		call.Meta, call.Input, call.Params = nil, nil, nil
 		t := &task{of: one, call: call, id: remote, remote: remote, token: m.meta["progressToken"]}
+		if t.sent = w.arguments; t.sent == nil {
+			t.sent = call.Arguments
+		}
 		if len(s.servers) > 1 {
 			t.id = taskPrefix + rand.Text()
 			raw = withMember(raw, "taskId", t.id)

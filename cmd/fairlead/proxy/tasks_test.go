@@ -289,3 +289,143 @@ func TestTaskIsHandedOnAndRecordedAsOpen(t *testing.T) {
 		t.Errorf("%v: recorded as\n%s", err, text)
 	}
 }
+
+// What a client brings to a task of its server belongs to the call: it is judged, shown and recorded as the call was, and
+// the server gets nothing of an update that was denied or that could be read in two ways.
+func TestInputOfATaskIsAPartOfTheCall(t *testing.T) {
+	t.Parallel()
+	const input = `"inputResponses":{"path":{"action":"accept","content":{"path":"/srv/everything"}}}`
+	for _, row := range []struct {
+		name, params string
+		verdict      hitl.Verdict
+		asked, sent  int
+		refused      string
+	}{
+		{"approved", input, hitl.Approved, 2, 1, ""},
+		{"denied", input, hitl.Denied, 2, 0, "denied"},
+		{"an unknown member", input + `,"path":"/srv/everything"`, hitl.Approved, 1, 0, "is not known"},
+		{"another case", input + `,"InputResponses":{}`, hitl.Approved, 1, 0, "differ only in case"},
+		{"twice", input + `,` + input, hitl.Approved, 1, 0, "is given twice"},
+		{"arguments", input + `,"arguments":{"path":"/srv/everything"}`, hitl.Approved, 1, 0, "tools/call"},
+		{"no input", `"x":1`, hitl.Approved, 1, 0, "is not known"},
+		{"a list", `"inputResponses":[1]`, hitl.Approved, 1, 0, "cannot unmarshal"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, b := newPlain(deleteThing), new(book)
+				var updates []string
+				s.answer = func(method, params string) string {
+					switch method {
+					case "tools/call":
+						return `{"resultType":"task","taskId":"t1","status":"input_required"}`
+					case "tasks/update":
+						updates = append(updates, params)
+						return `{"resultType":"complete"}`
+					}
+					return ""
+				}
+				var asked []hitl.Request
+				confirm := hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+					if asked = append(asked, r); len(asked) == 1 {
+						return hitl.Decision{Verdict: hitl.Approved}, nil
+					}
+					return hitl.Decision{Verdict: row.verdict}, nil
+				})
+				c := s.client(t, s.proxy(t, proxy.Options{Audit: b, Confirm: confirm}))
+				task := c.do("tools/call", `"name":"delete_thing","arguments":{"n":1}`)
+				got := c.do("tasks/update", fmt.Sprintf(`"taskId":%q,%s`, task.TaskID, row.params))
+				if len(asked) != row.asked || len(updates) != row.sent || !strings.Contains(got.Error.Message, row.refused) || (row.refused == "") != (got.Error.Message == "") {
+					t.Fatalf("%d questions; the server got %q; the client got %+v", len(asked), updates, got)
+				}
+				if row.asked == 2 && (!strings.Contains(string(asked[1].Extra), "/srv/everything") || string(asked[1].Arguments) != `{"n":1}`) {
+					t.Errorf("the person was shown %s and %s", asked[1].Arguments, asked[1].Extra)
+				}
+				if row.sent == 1 && (!strings.Contains(updates[0], input) || !strings.Contains(updates[0], `"taskId":"t1"`)) {
+					t.Errorf("the server got %s", updates[0])
+				}
+				if ends := b.ends(); len(ends) != 2 {
+					t.Errorf("the records are %q", ends)
+				}
+				if row.asked == 2 && !strings.Contains(b.inputs(), "/srv/everything") {
+					t.Errorf("the input was recorded as %q", b.inputs())
+				}
+			})
+		})
+	}
+}
+
+// An update of a task that nobody knows the call of is refused, and so is a member that a server could take for input in a
+// request that only names a task.
+func TestTaskRequestsCarryNothingElse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPlain(deleteThing)
+		var got []string
+		s.answer = func(method, params string) string {
+			if strings.HasPrefix(strings.ToLower(method), "tasks/") {
+				got = append(got, method+" "+params)
+			}
+			if method == "tools/call" {
+				return `{"resultType":"task","taskId":"t1","status":"working"}`
+			}
+			return ""
+		}
+		c := s.client(t, s.proxy(t, proxy.Options{Confirm: approve(true)}))
+		c.do("tools/call", `"name":"delete_thing","arguments":{"n":1}`)
+		for _, one := range [][2]string{
+			{"tasks/update", `"taskId":"t2","inputResponses":{}`},
+			{"Tasks/Update", `"taskId":"t1","inputResponses":{}`},
+			{"tasks/get", `"taskId":"t1","path":"/"`},
+			{"tasks/get", `"taskId":"t2","path":"/"`},
+			{"tasks/get", `"taskId":"t1","TaskId":"t2"`},
+			{"tasks/cancel", `"taskId":"t1","inputResponses":{}`},
+			{"tasks/resume", `"taskId":"t1","inputResponses":{}`},
+		} {
+			if answer := c.do(one[0], one[1]); answer.Error.Message == "" || len(got) > 0 {
+				t.Errorf("%s: the server got %q, the client %+v", one, got, answer)
+			}
+		}
+		c.send(`{"jsonrpc":"2.0","method":"tasks/update","params":{"taskId":"t1","inputResponses":{}}}`)
+		for i, verb := range []string{"get", "cancel"} {
+			if c.do("tasks/"+verb, `"taskId":"t1"`); len(got) != i+1 {
+				t.Errorf("%s: the server got %q", verb, got)
+			}
+		}
+	})
+}
+
+// The input of a task goes on with the call that is in doubt, and does not repeat it: it is not held, and the doubt stays.
+func TestInputOfATaskIsNotARepetition(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, updates := newPlain(writeThing), 0
+		s.answer = func(method, _ string) string {
+			switch method {
+			case "tools/call":
+				return `{"resultType":"task","taskId":"t1","status":"input_required"}`
+			case "tasks/update":
+				updates++
+				return `{"resultType":"complete"}`
+			case "tasks/get":
+				return `{"resultType":"complete","taskId":"t1","status":"completed","result":{"content":[]}}`
+			}
+			return ""
+		}
+		s.held = "nothing"
+		c := s.client(t, s.proxy(t, proxy.Options{Confirm: approve(false)}))
+		call := func() shownTask { return c.do("tools/call", `"name":"add_thing","arguments":{"n":1}`) }
+		task := call()
+		got := c.do("tasks/update", `"taskId":"t1","inputResponses":{"a":{"action":"accept"}}`)
+		if updates != 1 || got.Error.Message != "" {
+			t.Fatalf("%d updates, and %+v", updates, got)
+		}
+		if held := call(); len(held.Content) == 0 || !strings.Contains(held.Content[0].Text, "may have happened") {
+			t.Errorf("the repetition got %+v", held)
+		}
+		c.about("get", task)
+		if again := call(); again.TaskID != "t1" {
+			t.Errorf("after its end the same call gets %+v", again)
+		}
+	})
+}
