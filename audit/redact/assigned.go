@@ -21,7 +21,10 @@ var (
 	setting = lazyregexp.New(`(?i)\b(?:env|arg|setx|set -\w+)[ \t]+(\w+)[ \t]+`)
 	netrc   = lazyregexp.New(`(?i)\blogin\s+\S+\s+(password)\s+`)
 	// {name: DB_PASSWORD, value: …}, <add key="ApiKey" value="…"/>, type="password" … value="…".
-	pair   = lazyregexp.New(`(?i)\b(?:name|key|header|variable|field|option|type|id)["'\\]*\s*[:=]\s*["'\\]*([\w.\-]+)["'\\]*(?:,?\s+|,|[^<>{}\r\n]{1,80}?\s)["'\\]*(?:value|val|content)["'\\]*\s*[:=]`)
+	pair = lazyregexp.New(`(?i)\b(?:name|key|header|variable|field|option|type|id)["'\\]*\s*[:=]\s*["'\\]*([\w.\-]+)["'\\]*(?:,?\s+|,|[^<>{}\r\n]{1,80}?\s)["'\\]*(?:value|val|content)["'\\]*\s*[:=]`)
+	// page.fill('#password', '…'), find_element(By.ID, 'password').send_keys('…'), querySelector('#password').value = '…'.
+	filled = lazyregexp.New(`(?i)\b(?:fill|type|pressSequentially|setValue|insertText)\\*\(\s*["'\x60\\]+([^\r\n]{1,80}?)["'\x60\\]+\s*,\s*`)
+	field  = lazyregexp.New(`["'\x60]([^\r\n"'\x60]{1,80}?)["'\]\x60\\]+\s*\)(?:\.(?:first|last|nth|focus|clear)\([^)\r\n]{0,9}\))*\.(?:(?:fill|type|pressSequentially|setValue|sendKeys|send_keys|val)\(|value\s*=|setAttribute\(\s*["'\\]+value["'\\]+\s*,)\s*`)
 	secret = lazyregexp.New(`(?m)(?:^|\\n)["' \t]*kind["']?:[ \t]*["']?Secret\b`) // of Kubernetes
 )
 
@@ -48,7 +51,7 @@ func assigned(s string, found func(string)) string {
 		}
 		return from, to
 	})
-	for _, shape := range []*lazyregexp.Regexp{option, tuple, setting, netrc, pair} {
+	for _, shape := range []*lazyregexp.Regexp{option, tuple, setting, netrc, pair, filled, field} {
 		s = cut(s, shape.FindAllStringSubmatchIndex(s, -1), found, func(s string, m []int, _ int) (from, to int) {
 			if !IsSecret(s[m[2]:m[3]]) || strings.HasPrefix(s[m[1]:], "--") {
 				return 0, 0

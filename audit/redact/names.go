@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/internal/lazyregexp"
 )
 
@@ -83,6 +84,51 @@ func isPair(object map[string]any, member string) bool {
 		}
 	}
 	return false
+}
+
+// isTyped reports whether the member is what is put into a place that its neighbours show to be one for a secret: the
+// label, selector or placeholder of a field, or the path of a JSON Patch.
+func isTyped(object map[string]any, member string) bool {
+	if !slices.Contains(words["typed"], plain(member)) {
+		return false
+	}
+	names := make(map[string]any, len(object))
+	for key, v := range object {
+		names[plain(key)] = v
+	}
+	if plain(member) == "value" && names["op"] != nil {
+		return secretPath(names["path"])
+	}
+	for _, beside := range words["beside"] {
+		if names[beside] != nil && anySecret(names[beside]) {
+			return true
+		}
+	}
+	located := names["by"] != nil || names["using"] != nil || names["strategy"] != nil // the value is the locator
+	return located && plain(member) != "value" && names["value"] != nil && anySecret(names["value"])
+}
+
+// anySecret reports whether a text in a value is about a secret.
+func anySecret(v any) bool {
+	for leaf := range jsontree.Leaves(v) {
+		if text, ok := leaf.(string); ok && IsSecret(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// secretPath reports whether a step of a path is the name of a secret: of a JSON Pointer, or of a list.
+func secretPath(path any) bool {
+	if text, ok := path.(string); ok {
+		for step := range strings.SplitSeq(text, "/") {
+			if IsSecret(step) {
+				return true
+			}
+		}
+		return false
+	}
+	return anySecret(path)
 }
 
 // isFlag reports whether the item is an option of a command line whose value comes next.

@@ -43,6 +43,7 @@ type Redactor struct {
 
 	seen    map[string]bool
 	echoes  *strings.Replacer // of what was seen, nil where that has changed
+	forms   []string          // of what was seen, that echoes replaces
 	unknown bool              // something was too long to look for secrets in
 	looking bool              // for what is to be hidden; nothing is written yet
 }
@@ -117,7 +118,7 @@ func (r *Redactor) walk(v any, at *schema.Shape, l level) any {
 		clean := make(map[string]any, len(v))
 		for key, member := range v {
 			name := r.text(key, nil, l)
-			if secretName(key, member) || isPair(v, key) {
+			if secretName(key, member) || isPair(v, key) || isTyped(v, key) {
 				clean[name] = r.hide(member)
 			} else {
 				clean[name] = r.walk(member, at.Member(key), l)
@@ -163,7 +164,8 @@ func (r *Redactor) text(s string, at *schema.Shape, l level) string {
 			}
 		}
 	}
-	if !r.looking {
+	if !r.looking && len(r.seen) > 0 {
+		shapes(s, r.noteParts) // first, since a shape without a part that was seen before would not be found
 		s = r.echo(s)
 	}
 	return shapes(s, r.noteParts)
@@ -206,21 +208,44 @@ func (r *Redactor) note(secret string) {
 	r.seen[secret], r.echoes = true, nil
 }
 
-// echo takes out what was seen before, the longest first, as it is and as Go and JSON quote it.
+// echo takes out what was seen before, as it is and as Go and JSON quote it. Of secrets that overlap nothing is left.
 func (r *Redactor) echo(s string) string {
 	if r.echoes == nil {
-		var forms []string
+		r.forms = r.forms[:0]
 		for secret := range r.seen {
 			inGo := strconv.Quote(secret)
 			inJSON := string(quoted(secret))
-			forms = append(forms, secret, inGo[1:len(inGo)-1], inJSON[1:len(inJSON)-1])
+			r.forms = append(r.forms, secret, inGo[1:len(inGo)-1], inJSON[1:len(inJSON)-1])
 		}
-		slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+		slices.Sort(r.forms)
+		r.forms = slices.Compact(r.forms)
 		var pairs []string
-		for _, form := range forms {
+		for _, form := range r.forms {
 			pairs = append(pairs, form, Mark)
 		}
 		r.echoes = strings.NewReplacer(pairs...)
 	}
-	return r.echoes.Replace(s)
+	if r.echoes.Replace(s) == s {
+		return s
+	}
+	var places [][]int
+	for _, form := range r.forms {
+		for at, next := 0, 0; next >= 0 && at < len(s); at += next + 1 {
+			if next = strings.Index(s[at:], form); next >= 0 {
+				places = append(places, []int{at + next, at + next + len(form)})
+			}
+		}
+	}
+	slices.SortFunc(places, slices.Compare[[]int])
+	var out strings.Builder
+	kept := 0
+	for i := 0; i < len(places); {
+		from, to := places[i][0], places[i][1]
+		for i++; i < len(places) && places[i][0] < to; i++ {
+			to = max(to, places[i][1])
+		}
+		out.WriteString(s[kept:from] + Mark)
+		kept = to
+	}
+	return out.String() + s[kept:]
 }
