@@ -15,8 +15,8 @@ import (
 )
 
 // write makes a call that may change the server. What was cached before it begins is stale, and until it has
-// returned, or for half a minute longer if it may go on, reads of what it may change are neither answered from the cache nor cached:
-// nobody knows at which moment of the call the server changes. It returns the version of the result, too, and the
+// returned, or for half a minute longer if it may go on, reads of what it may change are neither answered from the cache
+// nor cached: the server changes at a moment of the call that is not known. It returns the version of the result, too, and the
 // ticket for a remote cache.
 func (c *cacher) write(ctx context.Context, call *middleware.Call, names []EntityKey) (res *mcp.CallToolResult, since versions.Version, ticket string, err error) {
 	record(ctx, "passed", "it may change the server")

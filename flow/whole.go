@@ -16,8 +16,8 @@ type address struct {
 	scheme, host, port, path, query string
 }
 
-// addressOf reads a URL, with or without its scheme. One with a name or password before its host is none: who reads it
-// takes the name for the host. The scp form of a repository is read without a scheme.
+// addressOf reads a URL, with or without its scheme. One with a name or password before its host does not count: a
+// reader takes the name for the host. The scp form of a repository is read without a scheme.
 func addressOf(value string) (a address, ok bool) {
 	if user, rest, found := strings.Cut(value, "@"); found && user == "git" && !strings.Contains(value, "://") {
 		host, path, found := strings.Cut(rest, ":")

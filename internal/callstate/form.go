@@ -35,7 +35,7 @@ type facts struct {
 }
 
 // A spelling tells whether arguments are the bytes that they were, without a copy of them, for a middleware that writes
-// to what it was given. The seed of the hash is secret, so nobody can make two texts with one spelling.
+// to what it was given. The seed of the hash is secret, so no two texts with one spelling can be made.
 type spelling struct {
 	length int
 	hash   uint64

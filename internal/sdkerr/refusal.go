@@ -76,7 +76,7 @@ func (r refusal) forModel() string {
 // excerptLimit is how many bytes of the body of a refusal are kept.
 const excerptLimit = 4 << 10
 
-// An excerpt keeps the beginning of a body while somebody else reads it.
+// An excerpt keeps the beginning of a body while another reader has it.
 type excerpt struct {
 	io.ReadCloser
 

@@ -22,7 +22,7 @@ func (s *slowServer) CallTool(context.Context, middleware.Call) (result, error) 
 	return answer, nil
 }
 
-// stampede is so many callers of one read that nobody has made before, beside singleflight, which shares one result
+// stampede is so many callers of one new read, beside singleflight, which shares one result
 // and neither keys nor copies it. It is the cache alone: in the chain, budget would end so many equal calls.
 func stampede(callers int) benchmark {
 	const least = 0.125

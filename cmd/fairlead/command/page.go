@@ -1,6 +1,6 @@
 package command
 
-// The approvals page of a proxy is served by the proxy's own process, on an address that nobody knows beforehand, and
+// The approvals page of a proxy is served by the proxy's own process, on an address that is not known beforehand, and
 // what opens it is a link that is good once. So that fairlead approve finds it, each page has a socket in a folder that
 // only this user can enter: whoever connects gets a fresh link and the calls that wait. A socket whose proxy was killed
 // stays behind, and is removed by the next fairlead approve.

@@ -1,7 +1,7 @@
 package proxy
 
 // A server that goes away is started or connected to again: at once, and then after waits that grow up to half a minute.
-// Requests that it had are answered with an error, and are not repeated, since nobody knows whether they were executed.
+// Requests that it had are answered with an error, and are not repeated, since it is not known whether they were executed.
 // Those that come while it is away wait and are sent once, to the server that is back (see [server.ready]). The
 // questions that it had asked the client are cancelled.
 

@@ -1,6 +1,6 @@
 package report
 
-// Text that nobody sees can hold instructions that a model reads. But most invisible characters have an honest use: a
+// Text that no person sees can hold instructions that a model reads. But most invisible characters have an honest use: a
 // joiner makes one emoji of two and connects letters in Arabic and in the scripts of India, and a selector chooses the
 // form of a symbol. A finding that is wrong for whole languages is soon ignored, so a character counts only where what
 // stands beside it does not need it.
