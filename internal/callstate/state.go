@@ -236,10 +236,11 @@ func (c *Chain) Exit(ctx context.Context) context.Context {
 // deadline, but without its cancellation. A zero deadline sets no bound. It is a state, so that what is further in finds
 // that without a search through contexts.
 func Detach(ctx context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
-	d, cancel := &detached{caller: uncancelled{ctx}}, context.CancelFunc(nil)
+	d := &detached{caller: uncancelled{ctx}}
 	if s := nearest(ctx); s != nil {
 		d.State = *s
 	}
+	var cancel context.CancelFunc
 	if deadline.IsZero() {
 		d.Context, cancel = context.WithCancel(&d.caller)
 	} else {
