@@ -211,7 +211,7 @@ func TestPanicIsSettled(t *testing.T) {
 	}
 }
 
-// The time in which a person thinks does not count.
+// The time that a person takes to think does not count.
 func TestTimeOfPeopleIsNotSpent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestPeersAreFair(t *testing.T) {
 }
 
 // TestRatios gates on ratios that stay far above their bounds however busy the machine is. Each is the median of
-// rounds in which all ways had their turn, and what became slower is slower in each of three runs. Lower ratios than
+// rounds that give every way its turn, and what became slower is slower in each of three runs. Lower ratios than
 // these are for the table alone: a busy machine moves them by a third.
 func TestRatios(t *testing.T) {
 	if raced {
