@@ -91,7 +91,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if err != nil {
 		return nil, err
 	}
-	sources := c.trace(s, &call, form)
+	sources, passes := c.trace(s, &call, form)
 	inner, its := ctx, call
 	if sources != nil {
 		inner, state = callstate.Ensure(ctx)
@@ -105,6 +105,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		state.Decide("flow", sources[i].Rule, sources[i].Argument)
 	}
 	res, err := c.next.CallTool(inner, its)
+	c.Tracker.passed(call, passes, res, err)
 	c.Tracker.take(name, s, call, res, err, c.Trusted(call.Tool))
 	return res, err
 }

@@ -118,40 +118,60 @@ func (l *lookup) said(t *folded.Text) bool {
 	return false
 }
 
-// search returns the first result that has a folded value: a trusted one, then a field that the server offers.
+// search returns the result that has a folded value: the earliest, since a later copy is no better than what it may be a copy
+// of, a trusted result no more than another. Of untrusted ones the earliest counts, as a field that the server offers if one
+// of them has it so.
 func (l *lookup) search(norm []byte, how string) (best origin) {
 	short := len(norm) < minInside || len(bytes.Trim(norm, "0123456789")) == 0
-	for _, g := range l.s.groups {
-		for all := g.candidates(norm); all != 0; all &= all - 1 {
-			r := g.results[bits.TrailingZeros64(all)]
-			if l.s.budget -= len(r.text.Norm); l.s.budget < 0 {
-				return best
-			}
-			at := r.text.Find(norm, short, 0)
-			if at < 0 {
-				continue
-			}
-			o := origin{from: fromResult, result: r, at: at, len: len(norm), how: how}
-			if at >= r.text.Own {
-				o.how = "encoded"
-			}
-			if how == "" && r.tool.Server == l.server {
-				for next, n := at, 0; next >= 0 && !o.whole && n < maxFields; n++ {
-					o.whole = r.text.Field(next, len(norm))
-					next = r.text.Find(norm, short, next+1)
+	var vouched origin // of a trusted result
+	for _, groups := range l.s.all() {
+		for _, g := range groups {
+			for all := g.candidates(norm); all != 0; all &= all - 1 {
+				r := g.results[bits.TrailingZeros64(all)]
+				if l.s.budget -= len(r.text.Norm); l.s.budget < 0 {
+					return cmp.Or(best, vouched)
 				}
-			}
-			if r.trusted {
-				return o
-			}
-			if best.result == nil {
-				best = o
-			} else if o.whole {
-				best.whole = true
+				at := r.text.Find(norm, short, 0)
+				if at < 0 {
+					continue
+				}
+				o := l.found(r, at, norm, short, how)
+				if r.trusted {
+					vouched = earlier(vouched, o)
+				} else {
+					whole := best.whole || o.whole
+					best = earlier(best, o)
+					best.whole = whole
+				}
 			}
 		}
 	}
+	if vouched.result != nil && (best.result == nil || vouched.result.tick < best.result.tick) {
+		return vouched
+	}
 	return best
+}
+
+func earlier(a, b origin) origin {
+	if a.result == nil || b.result.tick < a.result.tick {
+		return b
+	}
+	return a
+}
+
+// found returns the origin of a value at a place of a result.
+func (l *lookup) found(r *result, at int, norm []byte, short bool, how string) origin {
+	o := origin{from: fromResult, result: r, at: at, len: len(norm), how: how}
+	if at >= r.text.Own {
+		o.how = "encoded"
+	}
+	if how == "" && !r.passed && r.tool.Server == l.server {
+		for next, n := at, 0; next >= 0 && !o.whole && n < maxFields; n++ {
+			o.whole = r.text.Field(next, len(norm))
+			next = r.text.Find(norm, short, next+1)
+		}
+	}
+	return o
 }
 
 // split returns where the two parts of a value came from: of one result with both, otherwise of two, and then the
@@ -186,13 +206,15 @@ func (l *lookup) split() (found origin) {
 // longest returns the length of the longest beginning of the value that a result may have.
 func (l *lookup) longest() int {
 	most := 0
-	for _, g := range l.s.groups {
-		all := g.used
-		for i := 0; i+gramLen <= len(l.norm); i++ {
-			if all &= g.grams[g.gram(l.norm[i:])]; all == 0 {
-				break
+	for _, groups := range l.s.all() {
+		for _, g := range groups {
+			all := g.used
+			for i := 0; i+gramLen <= len(l.norm); i++ {
+				if all &= g.grams[g.gram(l.norm[i:])]; all == 0 {
+					break
+				}
+				most = max(most, i+gramLen)
 			}
-			most = max(most, i+gramLen)
 		}
 	}
 	return most

@@ -39,6 +39,8 @@ type session struct {
 	place          []byte
 	budget         int // bytes of results that may still be compared for this call
 	look           lookup
+	shared         *scope // of the call that is traced, whose lock is held as well
+	id             int64
 }
 
 // A result is what came of one call, as text.
@@ -47,9 +49,13 @@ type result struct {
 	text      *folded.Text // nil while it is pending
 	tool      *middleware.Tool
 	call      string
+	session   int64 // its id
 	seq       int
+	tick      int64 // when it came, among those of all sessions
 	trusted   bool
 	sensitive bool
+	passed    bool    // an earlier call wrote it somewhere
+	through   *result // from which the object of its call has something
 }
 
 // add adds a result, which is folded when the first value is looked up, and gives up the oldest beyond the
@@ -84,13 +90,29 @@ func (s *session) dropOldest() {
 		s.pending = s.pending[1:]
 		return
 	}
-	g := s.groups[0]
+	var gone *result
+	s.groups, gone = dropFirst(s.groups)
+	s.bytes -= len(gone.raw)
+}
+
+// dropFirst removes the oldest result of groups.
+func dropFirst(groups []*group) ([]*group, *result) {
+	g := groups[0]
 	bit := bits.TrailingZeros64(g.used)
-	s.bytes -= len(g.results[bit].raw)
+	gone := g.results[bit]
 	g.remove(bit)
 	if g.used == 0 {
-		s.groups = s.groups[1:]
+		groups = groups[1:]
 	}
+	return groups, gone
+}
+
+// all returns the groups of the session, and those of what sessions of its scope passed on.
+func (s *session) all() [2][]*group {
+	if s.shared == nil {
+		return [2][]*group{s.groups}
+	}
+	return [2][]*group{s.groups, s.shared.groups}
 }
 
 // held returns about how many bytes the session takes, with its index.

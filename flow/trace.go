@@ -26,27 +26,40 @@ const (
 
 func (t *tracer) on(r Rule) bool { return !slices.Contains(t.Off, r) }
 
-// trace returns where the arguments of a call came from, if a rule asks about one or a person is asked anyway.
-func (t *tracer) trace(s *session, call *middleware.Call, form []byte) []middleware.Source {
-	host := t.Tracker.constants()
+// trace returns where the arguments of a call came from, if a rule asks about one or a person is asked anyway, and what
+// the call takes along from untrusted results, nil for nothing.
+func (t *tracer) trace(s *session, call *middleware.Call, form []byte) ([]middleware.Source, *passing) {
+	host, shared := t.Tracker.constants(), t.Tracker.scope(call.Scope)
+	through := shared.source(call)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	s.shared = shared
 	s.seq++
 	tr := trace{t: t, s: s, p: t.profile(call.Tool), call: call, host: host, changes: call.Tool.Safety() != annotation.Safe}
 	tr.form = string(form)
+	if through != nil && tr.changes {
+		tr.passing = &passing{from: through} // it may copy the object
+	}
 	tr.walk()
+	if tr.passing != nil {
+		tr.collect = true
+		tr.walk()
+		tr.collect = false
+	}
 	if !tr.raised && tr.changes && !call.Tool.Safety().MustConfirm() {
 		tr.instructed()
 	}
 	if !tr.raised && !call.Tool.Safety().MustConfirm() {
-		return nil
+		return nil, tr.passing
 	}
 	tr.record = true
 	tr.walk()
 	slices.SortStableFunc(tr.sources, func(a, b middleware.Source) int { // what asks comes first
 		return cmp.Compare(min(1, len(b.Rule)), min(1, len(a.Rule)))
 	})
-	return tr.sources
+	return tr.sources, tr.passing
 }
 
 // A trace looks up the arguments of one call. It walks over them twice: first only to see whether a rule asks, which is
@@ -64,6 +77,8 @@ type trace struct {
 	record  bool // the sources are wanted
 	sources []middleware.Source
 	leaves  int
+	passing *passing
+	collect bool // only the objects of the call are wanted, for passing
 }
 
 func (tr *trace) walk() {
@@ -106,6 +121,10 @@ func (tr *trace) leaf(name, value string, isText bool) {
 	if tr.leaves++; tr.leaves > maxLeaves {
 		tr.s.budget = -1
 	}
+	if tr.collect {
+		tr.object(name, value, kind)
+		return
+	}
 	if kind == kindTime && !tr.record { // no rule asks about it
 		return
 	}
@@ -117,6 +136,9 @@ func (tr *trace) leaf(name, value string, isText bool) {
 		rule, note = SensitiveOut, "sensitive, and the tool reaches the open world"
 	}
 	tr.raised = tr.raised || rule != ""
+	if tr.changes && !tr.record {
+		tr.pass(value, &o)
+	}
 	if tr.record {
 		if o.from != fromUser && kind.exact() {
 			if part := look.partly(); part != "" {
@@ -216,7 +238,13 @@ func (tr *trace) add(place, value string, kind argumentKind, o origin, rule Rule
 		From: o.from, Rule: string(rule), Note: note, How: o.how,
 	}
 	if r := o.result; r != nil {
-		s.Tool, s.Call, s.Ago, s.Trusted = safetext.Word(r.tool.String(), maxTool), r.call, tr.s.seq-r.seq, r.trusted
+		s.Tool, s.Call, s.Trusted = safetext.Word(r.tool.String(), maxTool), r.call, r.trusted
+		if r.session == tr.s.id {
+			s.Ago = tr.s.seq - r.seq
+		}
+		if first := r.through; first != nil {
+			s.Note = strings.TrimPrefix(s.Note+"; an earlier call wrote there what "+safetext.Word(first.tool.String(), maxTool)+" returned", "; ")
+		}
 		s.Around = around(r.text, o.at, o.len)
 	}
 	tr.sources = append(tr.sources, s)

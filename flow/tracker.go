@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fairlead-go/fairlead/flow/internal/folded"
 	"github.com/fairlead-go/fairlead/internal/fault"
@@ -33,6 +34,9 @@ type Tracker struct {
 	lostMore bool                             // and some of them are not in lost
 	total    int
 	host     []*folded.Text // of all sessions
+	scopes   *simplelru.LRU[string, *scope]
+	made     int64        // sessions
+	clock    atomic.Int64 // counts results
 }
 
 // maxLost is how many evicted sessions are known by name. Beyond it every new session counts as one that was evicted.
@@ -45,6 +49,7 @@ func NewTracker(l Limits) *Tracker {
 	gone := func(_ string, s *session) { t.total -= s.counted }
 	t.sessions, _ = simplelru.NewLRU(t.limits.Sessions+1, gone) // its one error is a size of 0 or less
 	t.lost, _ = simplelru.NewLRU[string, struct{}](maxLost, nil)
+	t.scopes, _ = simplelru.NewLRU[string, *scope](t.limits.Sessions, nil)
 	return t
 }
 
@@ -73,12 +78,25 @@ func (t *Tracker) Result(session string, call middleware.Call, res *mcp.CallTool
 	t.take(session, t.session(session), call, res, err, trusted)
 }
 
-// End drops a session.
+// End drops a session, and what was passed on in a scope of that name.
 func (t *Tracker) End(session string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sessions.Remove(session)
 	t.lost.Remove(session)
+	t.scopes.Remove(session)
+}
+
+// scope returns what sessions of a scope passed on.
+func (t *Tracker) scope(name string) *scope {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if sc, ok := t.scopes.Get(name); ok {
+		return sc
+	}
+	sc := new(scope)
+	t.scopes.Add(name, sc)
+	return sc
 }
 
 func (t *Tracker) session(name string) *session {
@@ -87,7 +105,8 @@ func (t *Tracker) session(name string) *session {
 	if s, ok := t.sessions.Get(name); ok {
 		return s
 	}
-	s := &session{forgot: t.lostMore || t.lost.Contains(name)}
+	t.made++
+	s := &session{id: t.made, forgot: t.lostMore || t.lost.Contains(name)}
 	t.sessions.Add(name, s)
 	t.shrink()
 	return s
@@ -122,7 +141,12 @@ func (t *Tracker) constants() []*folded.Text {
 
 // take adds what came of a call to the session.
 func (t *Tracker) take(name string, s *session, call middleware.Call, res *mcp.CallToolResult, err error, trusted bool) {
-	r := &result{tool: call.Tool, call: call.ID, trusted: trusted}
+	r := &result{tool: call.Tool, call: call.ID, trusted: trusted, session: s.id, tick: t.clock.Add(1)}
+	if trusted {
+		if r.through = t.scope(call.Scope).source(&call); r.through != nil {
+			r.trusted = false
+		}
+	}
 	raw := r.read(res, err)
 	if raw == "" {
 		return
@@ -139,4 +163,19 @@ func (t *Tracker) take(name string, s *session, call middleware.Call, res *mcp.C
 	held := s.held()
 	s.mu.Unlock()
 	t.count(name, s, held)
+}
+
+// passed remembers what a call took along, unless it is known not to have been sent.
+func (t *Tracker) passed(call middleware.Call, p *passing, res *mcp.CallToolResult, err error) {
+	if p == nil {
+		return
+	}
+	if middleware.NotSent(err) {
+		return
+	}
+	var keys []string
+	if res != nil {
+		keys = returned(call.Tool.Server, new(result).read(res, nil))
+	}
+	t.scope(call.Scope).remember(p, keys)
 }

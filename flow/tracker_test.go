@@ -28,14 +28,14 @@ func TestSessionsDoNotMeet(t *testing.T) {
 func TestForgottenCountsAsUntrusted(t *testing.T) {
 	b := newBench(t, flow.Options{Tracker: flow.NewTracker(flow.Limits{Results: 2})})
 	b.tracker.User("", "Go on.")
-	b.reads("x/read", "the project is called Blue Heron Nine, they said in a long sentence about it")
+	b.reads("x/read", "the project is called Blue Heron Nine, and then Grey Crane Ten, they said in a long sentence about it")
 	if got := b.calls("x/rename", annotation.Write(), args("project", "Blue Heron Nine")); got != string(flow.UntrustedValue) {
 		t.Fatalf("got rule %q", got)
 	}
 	for range 3 {
 		b.reads("x/read", "nothing")
 	}
-	if got := b.calls("x/rename", annotation.Write(), args("project", "Blue Heron Nine")); got != string(flow.UntrustedValue) {
+	if got := b.calls("x/rename", annotation.Write(), args("project", "Grey Crane Ten")); got != string(flow.UntrustedValue) {
 		t.Errorf("forgotten: got rule %q", got)
 	}
 	if s := b.source("project"); s.From != "unknown" || s.Note == "" {

@@ -39,11 +39,14 @@ func (s Source) String() string {
 		if s.Trusted {
 			trust = "trusted"
 		}
-		calls := "1 call"
-		if s.Ago != 1 {
-			calls = fmt.Sprintf("%d calls", s.Ago)
+		when := fmt.Sprintf("%d calls ago", s.Ago)
+		switch s.Ago {
+		case 0:
+			when = "in another session"
+		case 1:
+			when = "1 call ago"
 		}
-		fmt.Fprintf(&b, "from %s, %s ago, %s", s.Tool, calls, trust)
+		fmt.Fprintf(&b, "from %s, %s, %s", s.Tool, when, trust)
 		if s.How != "" {
 			b.WriteString(", " + s.How)
 		}
