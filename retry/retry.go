@@ -56,7 +56,9 @@ const (
 // annotation.Annotations.SafeToRetry). If it is not, and the call may have happened, the error is an
 // [*OutcomeUnknownError]. A result is never repeated, and neither is a final error such as a denial.
 //
-// The bounds of the waits double from First up to Max. If the wait would not end before the context's
+// The bounds of the waits double from First up to Max. A pause that a server asks for, as with Retry-After, is the tool's:
+// no call of it is sent before the pause is over, and those that wait are spread over a random part of half its length. A
+// call for which it is too long ends with a [*PausedError] and was not sent. If the wait would not end before the context's
 // deadline, or the server's budget is used up, the error comes at once, as an [*ExhaustedError] like that of
 // the last attempt. New panics on a negative number.
 func New(o Options) middleware.Middleware {
@@ -66,9 +68,9 @@ func New(o Options) middleware.Middleware {
 	if o.Rand == nil {
 		o.Rand = rand.Float64
 	}
-	tokens := &budget{tokens: o.Budget, spent: make(map[string]int)}
+	tokens, waits := &budget{tokens: o.Budget, spent: make(map[string]int)}, &pauses{until: make(map[string]time.Time)}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		return &retrier{Options: o, next: next, budget: tokens}
+		return &retrier{Options: o, next: next, budget: tokens, pauses: waits}
 	}
 }
 
@@ -80,6 +82,7 @@ type retrier struct {
 
 	next   middleware.ToolCaller
 	budget *budget
+	pauses *pauses
 }
 
 func (r *retrier) Describe() middleware.Description {
@@ -92,6 +95,9 @@ func (r *retrier) Describe() middleware.Description {
 }
 
 func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	if err := r.pause(ctx, call.Tool); err != nil {
+		return nil, err
+	}
 	res, err := r.attempt(ctx, &call)
 	if err != nil {
 		return r.again(ctx, call, err)
@@ -102,7 +108,11 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 
 func (r *retrier) attempt(ctx context.Context, call *middleware.Call) (*mcp.CallToolResult, error) {
 	callstate.Of(ctx).Attempted()
-	return r.next.CallTool(ctx, *call)
+	res, err := r.next.CallTool(ctx, *call)
+	if err != nil && callstate.Of(ctx).Record().Replica == "" { // the pause of a replica is not that of the others
+		r.pauses.note(call.Tool, err)
+	}
+	return res, err
 }
 
 // serverOf returns the server whose budget the call uses. Calls without a tool share one.
@@ -147,6 +157,10 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 		if gone := sleep(ctx, wait); gone != nil {
 			r.budget.give(serverOf(&call), cost) // nothing was sent for it
 			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, ended)
+		}
+		if r.pause(ctx, call.Tool) != nil { // another call was told of a longer one
+			r.budget.give(serverOf(&call), cost)
+			return nil, exhausted
 		}
 		if said := callstate.Of(ctx); said != nil {
 			said.Decide("retry", "again", err.Error())
@@ -197,16 +211,28 @@ func (e *ExhaustedError) Error() string {
 	if e.OverBudget {
 		return fmt.Sprintf("retry: %s failed and is not repeated, since too many calls of its server fail; wait before the next call: %v", e.Tool, e.Err)
 	}
-	return fmt.Sprintf("retry: %s failed %d times, the last time with: %v", e.Tool, e.Attempts, e.Err)
+	return fmt.Sprintf("retry: %s failed %s, the last time with: %v", e.Tool, times(e.Attempts), e.Err)
 }
 
 // ForModel returns that trying again failed, and what the last error has for the model.
 func (e *ExhaustedError) ForModel() string {
-	text := fmt.Sprintf("%s failed %d times. Wait before you call it again, use another tool, or tell the user.", e.Tool.ModelName(), e.Attempts)
+	again := "Wait before you call it again"
+	if after, ok := middleware.RetryAfter(e.Err); ok && !e.OverBudget {
+		again = fmt.Sprintf("Its server takes no call before %v have passed. Call it again after that", rounded(after))
+	}
+	text := fmt.Sprintf("%s failed %s. %s, use another tool, or tell the user.", e.Tool.ModelName(), times(e.Attempts), again)
 	if e.OverBudget {
 		text = fmt.Sprintf("%s failed, and so do too many calls of its server. Wait before you call that server again, or tell the user.", e.Tool.ModelName())
 	}
 	return strings.TrimSpace(text + " " + middleware.ForModel(e.Err))
+}
+
+// times returns how often something failed.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }

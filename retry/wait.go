@@ -32,10 +32,7 @@ func (r *retrier) bounds(tool *middleware.Tool) *backoff.ExponentialBackOff {
 func (r *retrier) wait(ctx context.Context, bounds *backoff.ExponentialBackOff, err error) (time.Duration, bool) {
 	wait := time.Duration(r.Rand() * float64(bounds.NextBackOff()))
 	if after, ok := middleware.RetryAfter(err); ok {
-		if after > r.Max {
-			return 0, false
-		}
-		wait = max(wait, after)
+		return r.fits(ctx, after, max(wait-after, r.spread(after)))
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
 		return 0, false

@@ -123,7 +123,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		calls int
 		took  time.Duration
 	}{
-		{"longer than our own wait", 3 * time.Second, 0, annotation.ReadOnly(), 2, 3 * time.Second},
+		{"longer than our own wait", 3 * time.Second, 0, annotation.ReadOnly(), 2, 4500 * time.Millisecond},
 		{"shorter than our own wait", time.Millisecond, 0, annotation.ReadOnly(), 2, 200 * time.Millisecond},
 		{"as long as the cap", 10 * time.Second, 0, annotation.ReadOnly(), 2, 10 * time.Second},
 		{"longer than the cap", 10*time.Second + 1, 0, annotation.ReadOnly(), 1, 0},
@@ -133,7 +133,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		{"negative", -time.Hour, 0, annotation.ReadOnly(), 2, 200 * time.Millisecond},
 		{"beyond the deadline", 5 * time.Second, 5 * time.Second, annotation.ReadOnly(), 1, 0},
 		{"within the deadline", 5 * time.Second, 5*time.Second + 1, annotation.ReadOnly(), 2, 5 * time.Second},
-		{"dangerous", 3 * time.Second, 0, annotation.Destructive(), 2, 3 * time.Second},
+		{"dangerous", 3 * time.Second, 0, annotation.Destructive(), 2, 4500 * time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

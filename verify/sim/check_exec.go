@@ -74,6 +74,9 @@ func (w *scenario) over(e *exec) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e.end = time.Now()
+	if at, until := (place{e.call.server, e.call.tool.name}), e.end.Add(e.after+e.after/2); e.after > 0 && until.After(w.pauses[at]) {
+		w.pauses[at] = until
+	}
 	w.say(e.call.id, "executed", fmt.Sprintf("%d %v", e.n, e.fault))
 }
 
@@ -252,6 +255,9 @@ func (w *scenario) checkRate(r *record, call middleware.Call) {
 // waited reports whether the call certainly had to wait at the rate limit, and nowhere before it.
 func (w *scenario) waited(r *record, now time.Time) bool {
 	if r.law == reads && r.meaning < distinctMeanings {
+		return false
+	}
+	if r.entered.Before(w.pauses[place{r.server, r.tool.name}]) {
 		return false
 	}
 	return r.attempts == 1 && r.passes == 1 && r.rogue == honest && r.entered.Before(now) && !w.hinted(r.server, r.tool.name)

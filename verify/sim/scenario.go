@@ -48,6 +48,7 @@ type scenario struct {
 	writes      map[string][]string // entities of each write handed over to a server
 	writing     map[string][]string // entities of those in flight in the cache
 	writeEvents map[string][]time.Time
+	pauses      map[place]time.Time // until when a tool's calls may be held, since its server asked for it
 	buckets     map[bucketKey]*rate.Limiter
 	asking      int
 }
@@ -77,6 +78,7 @@ func Run(t *testing.T, seed uint64) Outcome {
 		writes:      make(map[string][]string),
 		writing:     make(map[string][]string),
 		writeEvents: make(map[string][]time.Time),
+		pauses:      make(map[place]time.Time),
 		buckets:     make(map[bucketKey]*rate.Limiter),
 	}
 	w.journal.play(t, w.play)

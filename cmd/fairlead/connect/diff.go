@@ -2,6 +2,7 @@ package connect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/audit/redact"
@@ -25,9 +26,9 @@ func (f *File) Diff() string {
 		for _, secret := range f.secrets {
 			line = strings.ReplaceAll(line, quote(secret), `"[redacted]"`)
 		}
-		rest := strings.TrimLeft(strings.TrimRight(line, "\r\n"), " \t")
-		indent := line[:strings.Index(line, rest)]
-		fmt.Fprintf(&b, "%s%s%s\n", sign, strings.TrimRight(indent, "\r\n"), safetext.Cut(safetext.Line(r.Text(rest)), maxLine))
+		line = strings.TrimRight(line, "\r\n")
+		rest := strings.TrimLeft(line, " \t")
+		fmt.Fprintf(&b, "%s%s%s\n", sign, line[:len(line)-len(rest)], safetext.Cut(safetext.Line(r.Text(rest)), maxLine))
 	}
 	first := 0
 	for first < min(len(before), len(after)) && before[first] == after[first] {
@@ -82,7 +83,7 @@ func longest(a, b []string) [][]int {
 	for i := range table {
 		table[i] = make([]int, len(b)+1)
 	}
-	for i := len(a) - 1; i >= 0; i-- {
+	for i := range slices.Backward(a) {
 		for k := len(b) - 1; k >= 0; k-- {
 			if a[i] == b[k] {
 				table[i][k] = 1 + table[i+1][k+1]

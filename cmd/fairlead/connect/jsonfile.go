@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
@@ -76,7 +77,7 @@ func (f *File) servers(ctx context.Context, v *hujson.Value, path, at []string, 
 	for i := range o.Members {
 		m := &o.Members[i]
 		name := nameOf(m)
-		switch here := append(at[:len(at):len(at)], name); {
+		switch here := slices.Concat(at, []string{name}); {
 		case len(path) == 0:
 			if find(o, name) != m {
 				return fmt.Errorf("the server %q is there twice", name)

@@ -69,7 +69,7 @@ func takeOutHooks(o *hujson.Object) {
 	if !ok {
 		return
 	}
-	for i := len(events.Members) - 1; i >= 0; i-- {
+	for i := range slices.Backward(events.Members) {
 		a, ok := events.Members[i].Value.Value.(*hujson.Array)
 		if !ok {
 			continue
