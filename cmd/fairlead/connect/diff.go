@@ -28,7 +28,9 @@ func (f *File) Diff() string {
 		}
 		line = strings.TrimRight(line, "\r\n")
 		rest := strings.TrimLeft(line, " \t")
-		fmt.Fprintf(&b, "%s%s%s\n", sign, line[:len(line)-len(rest)], safetext.Cut(safetext.Line(r.Text(rest)), maxLine))
+		// With its sign it is not read as JSON, whose members would come in another order.
+		shown := strings.TrimPrefix(r.Text(sign+rest), sign)
+		fmt.Fprintf(&b, "%s%s%s\n", sign, line[:len(line)-len(rest)], safetext.Cut(safetext.Line(shown), maxLine))
 	}
 	first := 0
 	for first < min(len(before), len(after)) && before[first] == after[first] {
