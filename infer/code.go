@@ -9,8 +9,8 @@ import (
 )
 
 // A text that is carried out is judged by the probe of its language, so the language is looked for in what is stated
-// closest to the text: the name of the parameter, its description, the name of the tool, and its description. A wrong
-// one asks, since the probe of another language does not understand the text.
+// closest to the text: the name of the parameter, its description, the name of the tool, its description, and the host's
+// name of the server. A wrong one asks, since the probe of another language does not understand the text.
 
 // spoken are the languages by the words that name them, in any text.
 var spoken = map[string]string{
@@ -72,7 +72,7 @@ func (c *parameters) languageOf(name, description string) string {
 	if !asked {
 		return name
 	}
-	return cmp.Or(store, likely, name)
+	return cmp.Or(store, c.of.queried, likely, name)
 }
 
 // posixWords and windowsWords name a shell, or the system whose shell it is.
@@ -92,7 +92,7 @@ func (c *parameters) shellOf(name, description string) string {
 	s.read(description)
 	s.read(separated(c.named))
 	s.read(c.about)
-	if s == (system{}) && c.of != nil {
+	if s == (system{}) {
 		s = c.of.runsOn()
 	}
 	return s.language()
@@ -136,7 +136,7 @@ var (
 func (c *parameters) isFilter(name, description string) bool {
 	switch name {
 	case "filter", "query", "projection", "sort", "match":
-		return c.says(description, func(w string) bool { return stores[w] == "mongodb" })
+		return c.of.queried == "mongodb" || c.says(description, func(w string) bool { return stores[w] == "mongodb" })
 	}
 	return false
 }

@@ -98,12 +98,8 @@ func TestConditions(t *testing.T) {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
 		a := infer.Tool(&mcp.Tool{Name: cells[0], Description: cells[1], InputSchema: json.RawMessage(cells[2])})
-		var got []string
-		for _, c := range a.Conditions {
-			got = append(got, c.String())
-		}
-		if a.Safety().String() != cells[3] || strings.Join(got, "; ") != cells[4] {
-			t.Errorf("%s %s: got %v, %s, want %s, %s", cells[0], cells[2], a.Safety(), strings.Join(got, "; "), cells[3], cells[4])
+		if got := conditionsOf(a); a.Safety().String() != cells[3] || got != cells[4] {
+			t.Errorf("%s %s: got %v, %s, want %s, %s", cells[0], cells[2], a.Safety(), got, cells[3], cells[4])
 		}
 		e, ok := a.EvidenceOf(annotation.Conditions)
 		if ok != (cells[4] != "") || ok && (e.Source != annotation.Inferred || e.Word == "" || e.Rule == "") {

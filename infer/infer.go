@@ -1,5 +1,5 @@
 // Package infer reads from a tool's name, title, description and schema what the tool does, and returns it as
-// annotations, each with its evidence and the rule that decided. Most callers use [Tools]. All functions are pure.
+// annotations, each with its evidence and the rule that decided. Most callers use [ToolsOf]. All functions are pure.
 //
 // The evidence is asymmetric. A read verb that leads the name makes a tool Safe, as does, for a name without a
 // verb, the main verb of the description; a verb that adds or changes makes it Moderate; every other word only
@@ -18,14 +18,20 @@ func Tool(def *mcp.Tool) annotation.Annotations {
 	if def == nil {
 		return annotation.Annotations{}
 	}
-	return new(server).infer(def, cut(def.Name), 0)
+	return named("").infer(def, cut(def.Name), 0)
 }
 
 // Tools is [Tool] for all tools of one server, and finds what a tool alone does not show: what most of them state
 // distinguishes none. It passes over what begins the names, such as browser_ or a brand, and over texts of parameters
 // that are repeated.
-func Tools(defs []*mcp.Tool) []annotation.Annotations {
+func Tools(defs []*mcp.Tool) []annotation.Annotations { return ToolsOf("", defs) }
+
+// ToolsOf is [Tools] for a server and its name in the host's configuration: sqlite, orders-postgres. The name gives the
+// language of a text that is carried out if no tool does, so that the text can be judged. It is one of the host's own:
+// with a name that the server gave itself, the server would choose how it is judged.
+func ToolsOf(name string, defs []*mcp.Tool) []annotation.Annotations {
 	s := survey(defs)
+	s.queried = languageNamed(name)
 	names := make([][]word, 0, len(defs))
 	for _, def := range defs {
 		if def != nil {
@@ -58,4 +64,4 @@ func (s *server) infer(def *mcp.Tool, name []word, shared int) annotation.Annota
 }
 
 // Version names the lexicon and the rules together. It changes whenever a tool may get another class.
-const Version = "10"
+const Version = "11"

@@ -80,7 +80,7 @@ func (c *caller) classed(tool *middleware.Tool) *middleware.Tool {
 				return nil
 			}
 		}
-		last = &classified{to: digested, inferred: Tool(digested.Definition)}
+		last = &classified{to: digested, inferred: named(tool.Server).infer(digested.Definition, cut(digested.Definition.Name), 0)}
 	}
 	to := *last.to
 	to.Annotations = annotation.Merge(last.inferred, tool.Annotations)

@@ -205,6 +205,22 @@ func ExampleTool() {
 	// complexity simple: inferred: at most 100 characters of description
 }
 
+// A tool that reaches the chain by itself has the host's name of its server with it.
+func TestMiddlewareReadsTheNameOfTheServer(t *testing.T) {
+	t.Parallel()
+	def := &mcp.Tool{Name: "run_query", Description: "Run a query", InputSchema: map[string]any{"properties": map[string]any{"query": map[string]any{"type": "string"}}}}
+	got := ""
+	caller := chain.New(infer.New(infer.Options{})).Then(middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		got = call.Tool.Annotations.Conditions[0].Language
+		return &mcp.CallToolResult{}, nil
+	}))
+	for server, want := range map[string]string{"sqlite": "sql", "prometheus": "promql", "lamps": "query"} {
+		if _, err := caller.CallTool(t.Context(), middleware.Call{Tool: &middleware.Tool{Server: server, Definition: def}}); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", server, got, err, want)
+		}
+	}
+}
+
 func ExampleTools() {
 	for _, a := range infer.Tools([]*mcp.Tool{{Name: "post_list"}, {Name: "post_write"}, {Name: "post_delete"}}) {
 		fmt.Println(a.Safety())
@@ -213,6 +229,16 @@ func ExampleTools() {
 	// safe
 	// moderate
 	// dangerous
+}
+
+func ExampleToolsOf() {
+	query := &mcp.Tool{Name: "query", Description: "Run a query", InputSchema: map[string]any{"properties": map[string]any{"query": map[string]any{"type": "string"}}}}
+	for _, server := range []string{"orders-postgres", "lamps"} {
+		fmt.Println(infer.ToolsOf(server, []*mcp.Tool{query})[0].Conditions[0].Language)
+	}
+	// Output:
+	// sql
+	// query
 }
 
 func ExampleNew() {

@@ -10,11 +10,38 @@ import (
 // A server is what most tools of one server say, which distinguishes none of them: a brand before each name, and texts
 // of parameters that are repeated. The zero value is that of a tool seen alone.
 type server struct {
-	prefix string          // of the names, with what separates it
-	texts  map[string]bool // the descriptions of parameters that most tools have
-	defs   []*mcp.Tool
-	system *system // where its commands run, nil before it is asked for
-	tool   tool    // the one that is inferred, which is as large as ten findings
+	prefix  string          // of the names, with what separates it
+	texts   map[string]bool // the descriptions of parameters that most tools have
+	defs    []*mcp.Tool
+	queried string  // the language of its queries by the host's name of it, "" if the name has none
+	system  *system // where its commands run, nil before it is asked for
+	tool    tool    // the one that is inferred, which is as large as ten findings
+}
+
+// named returns a server that is known by the host's name alone.
+func named(name string) *server { return &server{queried: languageNamed(name)} }
+
+// languageNamed returns the language of queries that a server has by its name, "" if the name has none or several.
+func languageNamed(name string) string {
+	found := ""
+	for _, w := range cut(name) {
+		language := stores[w.base]
+		switch of := spoken[w.base]; of {
+		case "sql", "cypher", "graphql", "promql", "logql", "kql", "sparql":
+			language = of
+		}
+		switch {
+		case language == "" || language == found:
+		case found != "":
+			return ""
+		default:
+			found = language
+		}
+	}
+	if found == "" && strings.Contains(strings.ToLower(name), "neo4j") { // no word, since it has a digit
+		return "cypher"
+	}
+	return found
 }
 
 // Below these many tools nothing is stated by most.

@@ -2,8 +2,10 @@ package infer_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -51,5 +53,67 @@ func TestRepeatedTexts(t *testing.T) {
 		if got := infer.Tool(defs[0]).Safety().String(); got != "dangerous" {
 			t.Errorf("%s, alone: got %s", kind, got)
 		}
+	}
+}
+
+func conditionsOf(a annotation.Annotations) string {
+	var all []string
+	for _, c := range a.Conditions {
+		all = append(all, c.String())
+	}
+	return strings.Join(all, "; ")
+}
+
+// A query that no word of the tool names the language of is in the one of the server that the host named, unless the tool
+// names another one.
+func TestLanguageByTheNameOfTheServer(t *testing.T) {
+	t.Parallel()
+	const query = `{"properties":{"query":{"type":"string"}}}`
+	for _, c := range []struct{ server, description, schema, want string }{
+		{"sqlite", "Run a query", query, "by the sql in query (is carried out): judged by its text, unjudged dangerous"},
+		{"orders-postgres", "Run a query", query, "by the sql in query (is carried out): judged by its text, unjudged dangerous"},
+		{"MySQL prod", "Run a query", query, "by the sql in query (is carried out): judged by its text, unjudged dangerous"},
+		{"prometheus", "Run a query", query, "by the promql in query (is carried out): judged by its text, unjudged dangerous"},
+		{"mongodb", "Run a query", query, "by the mongodb in query (is carried out): judged by its text, unjudged dangerous"},
+		{"my_neo4j", "Run a query", query, "by the cypher in query (is carried out): judged by its text, unjudged dangerous"},
+		{"mongodb", "Run a query on the database", query, "by the mongodb in query (is carried out): judged by its text, unjudged dangerous"},
+		{"postgres", "Run a Cypher query", query, "by the cypher in query (is carried out): judged by its text, unjudged dangerous"},
+		{"sqlite", "Run a query of MongoDB", query, "by the mongodb in query (is carried out): judged by its text, unjudged dangerous"},
+		{"postgres-to-mongodb", "Run a query", query, "by the query in query (is carried out): judged by its text, unjudged dangerous"},
+		{"", "Run a query", query, "by the query in query (is carried out): judged by its text, unjudged dangerous"},
+		{"lamps", "Run a query", query, "by the query in query (is carried out): judged by its text, unjudged dangerous"},
+		{"flux", "Run a query", query, "by the query in query (is carried out): judged by its text, unjudged dangerous"},
+		{"sqlite", "Run a command", `{"properties":{"command":{"type":"string"}}}`, "by the command in command (is carried out): judged by its text, unjudged dangerous"},
+	} {
+		def := &mcp.Tool{Name: "run_query", Description: c.description}
+		if err := json.Unmarshal([]byte(c.schema), &def.InputSchema); err != nil {
+			t.Fatal(err)
+		}
+		a := infer.ToolsOf(c.server, []*mcp.Tool{def})[0]
+		if got := conditionsOf(a); a.Safety() != annotation.Dangerous || got != c.want {
+			t.Errorf("%q, %s: got %s, %s, want dangerous, %s", c.server, c.description, a.Safety(), got, c.want)
+		}
+	}
+}
+
+// The name of a server lowers no class, and a filter of a server named for MongoDB may hold code.
+func TestNameOfTheServerOnlyRaises(t *testing.T) {
+	t.Parallel()
+	const filter = `{"properties":{"filter":{"type":"object"},"query":{"type":"string"},"command":{"type":"string"}}}`
+	for _, server := range []string{"sqlite", "postgres", "mongodb", "prometheus", "neo4j", "graphql"} {
+		for _, name := range []string{"find", "get_rows", "search", "list_tables", "delete_rows", "add_row", "frobnicate", "query", "execute", "explain_query"} {
+			def := &mcp.Tool{Name: name}
+			if err := json.Unmarshal([]byte(filter), &def.InputSchema); err != nil {
+				t.Fatal(err)
+			}
+			alone, of := infer.Tool(def).Safety(), infer.ToolsOf(server, []*mcp.Tool{def})[0].Safety()
+			if of > alone && of > annotation.Dangerous {
+				t.Errorf("%s of %s: %s alone, %s with the server's name", name, server, alone, of)
+			}
+		}
+	}
+	def := &mcp.Tool{Name: "find_documents", Description: "Finds documents", InputSchema: map[string]any{"properties": map[string]any{"filter": map[string]any{"type": "object"}}}}
+	if got := conditionsOf(infer.ToolsOf("mongodb", []*mcp.Tool{def})[0]); got == "" {
+		t.Error("a filter of MongoDB may hold code, and no condition says so")
 	}
 }

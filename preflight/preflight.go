@@ -100,8 +100,8 @@ func New(o Options) middleware.Middleware {
 // kind of "http"; "posix-shell" and "powershell" are kinds of "shell".
 func Languages() []string { return languages.Names() }
 
-// Mildest returns the class of the least strict call of a tool, as its conditions are applied with the options. It is for a list of what somebody may call who may only read: each call has the class of its own
-// arguments.
+// Mildest returns the class of the least strict call of a tool, as its conditions are applied with the options. It
+// is for a list of the calls of a person who may only read: each call has the class of its own arguments.
 func (o Options) Mildest(tool *middleware.Tool) annotation.Safety {
 	switch {
 	case o.WorstCase:

@@ -1,4 +1,4 @@
-// Package known holds the classes of the tools of public servers that many people install, given by somebody who has
+// Package known holds the classes of the tools of public servers that many people install, given by a person who has
 // read the definitions. The catalog uses them unless catalog.Options.NoKnown is set.
 //
 // A tool is known by the digest of its definition alone, since the host chooses the name of a server. A definition

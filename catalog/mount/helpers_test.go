@@ -178,7 +178,7 @@ var (
 	destructive = annotation.Destructive()
 )
 
-// unclassed is a tool of which nobody has said anything.
+// unclassed is a tool of which nothing is known.
 func unclassed(t testing.TB, server, name string) *middleware.Tool {
 	t.Helper()
 	tool, err := middleware.NewTool(server, mcptest.Tool(name, ""), unsaid)

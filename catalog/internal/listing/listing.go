@@ -140,7 +140,7 @@ func (l *Listing) done() {
 	for i, d := range l.Tools {
 		words[i] = d.Tool.Definition
 	}
-	for i, inferred := range infer.Tools(words) {
+	for i, inferred := range infer.ToolsOf(l.id, words) {
 		l.Tools[i].Inferred = inferred
 	}
 }

@@ -198,12 +198,12 @@ func inferByServer(tools []listedTool) []annotation.Annotations {
 		}
 		groups[t.server] = append(groups[t.server], i)
 	}
-	for _, members := range groups {
+	for server, members := range groups {
 		definitions := make([]*mcp.Tool, len(members))
 		for k, i := range members {
 			definitions[k] = tools[i].definition
 		}
-		for k, a := range infer.Tools(definitions) {
+		for k, a := range infer.ToolsOf(server, definitions) {
 			all[members[k]] = a
 		}
 	}

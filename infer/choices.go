@@ -1,0 +1,149 @@
+package infer
+
+import (
+	"slices"
+	"strings"
+)
+
+// chooses reads the values of a parameter such as "action" like names of tools.
+func (c *parameters) chooses(p parameter, ws []word, operation bool) bool {
+	if len(p.Values) == 0 || compares(p.Values) {
+		return false
+	}
+	last := &ws[len(ws)-1]
+	sure := last.may(chooser) || operation
+	perhaps := last.may(mode) // a mode or an event, unless most of its values are plain verbs
+	// Any other name, if all of its values are plain verbs and one of them is grave: toolId: clear_sessions, reset_roles.
+	other := !sure && !perhaps
+	if other && (len(p.Values) < 2 || !anything(&ws[0])) {
+		return false
+	}
+	p.choices = make([]choice, len(p.Values))
+	plain := 0
+	for i, value := range p.Values {
+		name, _ := value.(string)
+		words := cut(name[:min(len(name), maxChoice)])
+		v := judge(words)
+		p.choices[i].finding, p.choices[i].noun = v.at(inChoice), v.verb.means(noun)
+		if v.head != 0 && !v.firm {
+			p.choices[i].finding = finding{}
+		}
+		if len(words) == 1 && words[0].is(report) && !words[0].is(verbs) { // history, status
+			p.choices[i].finding = finding{effect: reads, place: inChoice, word: words[0].base}
+		}
+		switch {
+		case v.head != 0, v.effect == unknown, !v.firm && (v.verb.means(weak) || !v.effect.dangerous()):
+		case v.verb.means(noun):
+			p.noun = p.noun.worse(v.at(inChoice))
+		default:
+			if !perhaps || !v.verb.means(either|weak) {
+				plain++
+			}
+			p.choices[i].firm = true
+			p.found = p.found.worse(v.at(inChoice))
+		}
+	}
+	understood := slices.ContainsFunc(p.choices, func(c choice) bool { return c.effect != unknown })
+	if p.found.effect == unknown && p.noun.effect == unknown && !(last.may(chooser) && understood) || perhaps && 2*plain <= len(p.Values) ||
+		other && (plain < len(p.Values) || !p.found.effect.dangerous()) {
+		return false
+	}
+	c.choose = c.choose || plain > 0
+	p.kind, p.unusual = choosesDeed, other
+	c.powers = append(c.powers, p)
+	return true
+}
+
+// mentionsLoss reports whether a text may have a word that destroys states, or "remove"; most have none, and are not read.
+func mentionsLoss(description string) bool {
+	for _, stem := range [...]string{"elet", "verwr", "ras", "wip", "estro", "urg", "emov", "ELET", "VERWR", "RAS", "WIP", "ESTRO", "URG", "EMOV"} {
+		if strings.Contains(description, stem) {
+			return true
+		}
+	}
+	return !isASCII(description) // it may be spelled with look-alikes
+}
+
+// destroys reports whether a verb, stated of a thing, can hardly be about a value or a result.
+func destroys(verb string) bool {
+	switch verb {
+	case "delete", "overwrite", "erase", "wipe", "destroy", "purge":
+		return true
+	}
+	return false
+}
+
+// listedValues returns the values that a description lists: "One of: list, get, purge".
+func listedValues(description string) (values []any) {
+	const most = 64
+	at := -1
+	for _, head := range [...]string{"ne of", "ither", "ptions:", "ctions:", "perations:", "alues:"} {
+		if i := strings.Index(description, head); i > 0 && (at < 0 || i+len(head) < at) {
+			at = i + len(head)
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	rest := strings.TrimPrefix(strings.TrimLeft(description[at:], " :"), "the following")
+	rest = strings.TrimLeft(rest, " :")
+	separated := false
+	for len(values) < most {
+		rest = strings.TrimLeft(rest, " \t\r\n'\"`(-*•")
+		end := strings.IndexFunc(rest, func(r rune) bool {
+			return !(r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+		})
+		if end < 0 {
+			end = len(rest)
+		}
+		word := rest[:end]
+		if word == "or" || word == "and" {
+			rest, separated = rest[end:], true
+			continue
+		}
+		if word == "" || len(values) > 0 && !separated {
+			break
+		}
+		values = append(values, word)
+		rest = strings.TrimLeft(rest[end:], " '\"`)")
+		separated = strings.HasPrefix(rest, ",") || strings.HasPrefix(rest, "|") || strings.HasPrefix(rest, "/")
+		if separated {
+			rest = rest[1:]
+		}
+		separated = separated || strings.HasPrefix(rest, "or ") || strings.HasPrefix(rest, "and ")
+	}
+	if len(values) < 2 {
+		return nil
+	}
+	return values
+}
+
+// anything reports whether a word names a choice of any kind.
+func anything(w *word) bool {
+	switch w.base {
+	case "what", "do", "tool", "function", "step", "choice", "option", "request", "kind", "type":
+		return true
+	}
+	return false
+}
+
+// compares reports whether values are operators of a comparison, and no deeds: eq, starts_with.
+func compares(values []any) bool {
+	for _, v := range values {
+		switch v {
+		case "eq", "neq", "ne", "equals", "=", "==", "gt", "lt", ">", "contains":
+			return true
+		}
+	}
+	return false
+}
+
+// chosen returns the gravest value of the parameters that choose the deed.
+func (c *parameters) chosen() (f finding) {
+	for i := range c.powers {
+		if c.powers[i].kind == choosesDeed {
+			f = f.worse(c.powers[i].found)
+		}
+	}
+	return f
+}
