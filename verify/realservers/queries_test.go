@@ -180,7 +180,7 @@ func TestQueriesOfSQLite(t *testing.T) {
 		read("SELECT a.name FROM customers a JOIN customers b ON b.id = a.id + 1 ORDER BY a.id LIMIT 1", "name 1"),
 		read("SELECT DISTINCT substr(name, 1, 4) AS start FROM customers", "name"),
 		read("SELECT id FROM customers EXCEPT SELECT id FROM customers WHERE id < 3", "3"),
-		read("WITH RECURSIVE up(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up WHERE n < 5) SELECT sum(n) AS s FROM up", "15"),
+		read("SELECT sum(n) AS s FROM (WITH RECURSIVE up(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up WHERE n < 5) SELECT n FROM up)", "15"),
 		read("SELECT coalesce(max(id), 0) AS most FROM customers", "3"),
 		read("SELECT json_group_array(name) AS names FROM customers", "name 3"),
 		read("SELECT name FROM customers WHERE id IN (SELECT min(id) FROM customers)", "name 1"),
