@@ -130,7 +130,7 @@ func (q *sqlStatement) body(from int) {
 		selects = selects || q.at(from).text == "(" && t.is("SELECT")
 	}
 	last := q.at(len(q.tokens) - 1)
-	hangs := last.kind == sqlSign && !endsExpression(last.text)
+	hangs := last.kind == sqlSign && !endsExpression(last.text) || len(q.tokens) == from+1 // a word alone has no table
 	if q.why == "" && (depth != 0 || !selects || hangs) {
 		q.broken = "the SELECT is not whole"
 	}

@@ -157,7 +157,7 @@ func TestSQL(t *testing.T) {
 }
 
 func FuzzSQL(f *testing.F) {
-	for _, text := range []string{"SELECT 1", "SELECT a FROM t WHERE b = 'c''d'", "WITH a AS (SELECT 1) SELECT n FROM a;", "SELECT \"a\", b::text FROM t", "SELECT a FROM b c#0\"d"} {
+	for _, text := range []string{"SELECT 1", "SELECT a FROM t WHERE b = 'c''d'", "WITH a AS (SELECT 1) SELECT n FROM a;", "SELECT \"a\", b::text FROM t", "SELECT a FROM b c#0\"d", "FROM#''."} {
 		f.Add(text, uint(3))
 	}
 	f.Fuzz(func(t *testing.T, text string, at uint) {
