@@ -30,6 +30,9 @@ func (w *scenario) handOver(ctx context.Context, at *session, params *mcp.CallTo
 	bytes, _ := params.Arguments.(json.RawMessage)
 	sent := string(bytes)
 	e := &exec{n: len(w.execs), call: r, server: server, replica: at.replica, start: time.Now(), meaning: w.meaningOf(r, sent)}
+	if e.lot = e.n; w.alike != nil { // whichever of two calls of one instant comes first
+		e.lot = 100*r.n + len(r.execs)
+	}
 	if seen, ok := ctx.Value(seenKey{}).(*middleware.Call); ok {
 		e.scope, e.digest = seen.Scope, seen.Tool.Digest
 	}
@@ -41,7 +44,7 @@ func (w *scenario) handOver(ctx context.Context, at *session, params *mcp.CallTo
 	var latency time.Duration
 	e.fault, latency = w.drawFault(r, len(r.execs), at.replica)
 	e.text = strings.ReplaceAll(fmt.Sprintf("%d: %v %s", e.n, r, sent), stranger, "…") // no result has it
-	if w.settings.shown && e.n%3 == 0 {
+	if w.settings.shown && e.lot%3 == 0 {
 		e.text += long
 	}
 	w.say(r.id, "executes", fmt.Sprintf("%d %s %v %v %s", e.n, server, e.fault, e.law, sent))

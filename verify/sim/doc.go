@@ -16,6 +16,9 @@
 // page of the inbox. Records and stores fail and block, and the file of the policy breaks. Four ways of reading
 // what a server received must find one call, which was classified, shown, approved and recorded.
 //
+// [RunAlike] plays a scenario with and without an audit trail, a telemetry and middlewares of the host that read the
+// record, and compares what each call comes back with, each question and each execution.
+//
 // [RunSpread] plays two replicas of a host over one engine that is slow, loses requests and answers,
 // and is away for a while.
 //

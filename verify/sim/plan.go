@@ -132,6 +132,9 @@ func (w *scenario) plan() []*record {
 	if w.settings.doubted && r.IntN(3) == 0 {
 		kind = insistent
 	}
+	if w.alike != nil { // no burst: any of the calls that wait for one person may be the next
+		kind = mixed
+	}
 	if kind != mixed {
 		first := w.draw(r, len(calls), kind)
 		if kind == around && w.settings.remembered { // then the writes that may be left out, and not reads

@@ -76,6 +76,7 @@ type approval struct {
 // An exec is one hand-over to a server.
 type exec struct {
 	n        int
+	lot      int // that decides between two ways of one fault
 	call     *record
 	server   string
 	replica  string // "" where the server has none

@@ -24,6 +24,7 @@ type scenario struct {
 	journal
 
 	settings settings
+	alike    *alike // with whom it is compared; nil for an ordinary scenario
 	tools    *catalog.Catalog
 	lock     *pins.Lock
 	caller   middleware.ToolCaller
@@ -65,7 +66,13 @@ func Run(t *testing.T, seed uint64) Outcome {
 	if seed%4 == 3 {
 		return runEdges(t, seed)
 	}
-	w := &scenario{
+	w := newScenario(seed)
+	w.journal.play(t, w.play)
+	return Outcome{len(w.order), len(w.execs), w.violations, func() string { return w.print(w.settings) }}
+}
+
+func newScenario(seed uint64) *scenario {
+	return &scenario{
 		journal:     journal{seed: seed},
 		policy:      policy{trusted: map[string]bool{trusty: true}, word: map[place]law{}, idempotent: map[place]bool{}},
 		declared:    make(map[place]int),
@@ -81,16 +88,20 @@ func Run(t *testing.T, seed uint64) Outcome {
 		pauses:      make(map[place]time.Time),
 		buckets:     make(map[bucketKey]*rate.Limiter),
 	}
-	w.journal.play(t, w.play)
-	return Outcome{len(w.order), len(w.execs), w.violations, func() string { return w.print(w.settings) }}
 }
 
 func (w *scenario) play(t *testing.T) {
 	w.settings = drawSettings(w.dice(forSettings, 0, 0))
 	w.settings.slots = drawSlots(w.dice(forSlots, 0, 0))
+	if w.alike != nil {
+		w.settings.required, w.settings.audited = false, w.alike.with == trail
+	}
 	w.build(t)
 	for _, r := range w.plan() {
 		r.narrow = w.settings.viewed && r.n%2 == 1
+		if w.alike != nil && (r.rogue == skips || r.rogue == lingers) { // a trail has an end, after which nothing comes
+			r.rogue = honest
+		}
 		w.enlist(r)
 	}
 	var running sync.WaitGroup
@@ -217,6 +228,7 @@ func (w *scenario) make(ctx context.Context, r *record, call middleware.Call) (*
 	}
 	res, err := caller.CallTool(ctx, call)
 	returned = true
+	w.alike.came(r, res, err)
 	w.end(ctx, r, res, err)
 	if r.scribbles {
 		scribble(r.sent, call.Meta, res)

@@ -85,7 +85,7 @@ func (s *session) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mc
 	case refused, refusedTie:
 		return fail(&jsonrpc.Error{Code: codeRateLimited, Message: "too many", Data: s.w.retryAfter(ctx, e)})
 	case failed, dropped:
-		if e.n%2 == 0 {
+		if e.lot%2 == 0 {
 			return fail(errors.New("connection reset by peer"))
 		}
 		return fail(&jsonrpc.Error{Code: codeTransport, Message: "bad gateway"})
@@ -111,7 +111,7 @@ func (s *session) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mc
 
 // retryAfter returns a wait that the server asks for: a while, or exactly until the deadline.
 func (w *scenario) retryAfter(ctx context.Context, e *exec) json.RawMessage {
-	after := time.Duration(e.n%7) * 777 * time.Millisecond
+	after := time.Duration(e.lot%7) * 777 * time.Millisecond
 	deadline, ok := ctx.Deadline()
 	if d := e.call.deadline; !d.IsZero() {
 		deadline, ok = d, true

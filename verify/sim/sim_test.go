@@ -37,6 +37,10 @@ func TestSpread(t *testing.T) { play(t, "scenarios over replicas", sim.RunSpread
 // Writes of others past the chain are seen in time.
 func TestFresh(t *testing.T) { play(t, "scenarios with outsiders", sim.RunFresh) }
 
+// A chain with an audit trail, a telemetry, or middlewares of the host that read the record returns the same errors and
+// makes the same calls as without. The calls and executions are those of the scenarios that could be compared.
+func TestAlike(t *testing.T) { play(t, "scenarios with and without onlookers", sim.RunAlike) }
+
 // play runs scenarios on all processors until one breaks a promise.
 func play(t *testing.T, what string, run func(*testing.T, uint64) sim.Outcome) {
 	t.Helper()

@@ -121,6 +121,7 @@ func (w *scenario) assemble(t *testing.T) {
 		outermost.Output = output.New(output.Options{Limit: shownLimit})
 		outermost.Output = chain.New(outermost.Output, wrap(w.atEdge)).Then
 	}
+	w.alike.join(outermost, &inner)
 	w.caller = w.nest(outer, inner, w.tools)
 	w.narrow = w.caller
 	if s.viewed {
