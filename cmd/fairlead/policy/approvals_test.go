@@ -54,7 +54,7 @@ func TestApprovedInTheFile(t *testing.T) {
 			}
 			p := parse(t, text+tt.rules+"}")
 			time.Sleep(tt.after)
-			d, err := p.Confirmer(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{}, asked })).Confirm(t.Context(), r)
+			d, err := p.Confirmer(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) { return hitl.Decision{}, asked }), nil).Confirm(t.Context(), r)
 			if got := d.Verdict == hitl.Approved; got != tt.want || got == errors.Is(err, asked) {
 				t.Errorf("%s: got %+v, %v", tt.name, d, err)
 			}

@@ -12,25 +12,39 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/middleware"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Decide returns the verdict on a tool of this class, and the rule that decides, nil for none. An entry for one
-// definition alone does not allow it; see [Policy.DecideOn].
-func (p *Policy) Decide(server, tool string, class annotation.Safety) (Verdict, *Rule) {
-	return p.decide(server, tool, class, middleware.Digest{})
+// A Ruling is what a policy has about one definition of a tool, for calls of any class. It does not change.
+type Ruling struct {
+	policy       *Policy
+	server, tool string
+	definition   middleware.Digest
+	rules        []*Rule // that are about the tool, in the policy's order
 }
 
-// DecideOn is [Policy.Decide] for a call of that class of a tool with its definition.
-func (p *Policy) DecideOn(t *middleware.Tool, class annotation.Safety) (Verdict, *Rule) {
-	return p.decide(t.Server, t.Name(), class, t.Digest)
-}
+// Ruling looks for what the policy has about a tool.
+func (p *Policy) Ruling(t *middleware.Tool) *Ruling { return p.ruling(t.Server, t.Name(), t.Digest) }
 
-func (p *Policy) decide(server, tool string, class annotation.Safety, definition middleware.Digest) (Verdict, *Rule) {
-	var decides *Rule
+func (p *Policy) ruling(server, tool string, definition middleware.Digest) *Ruling {
+	on := &Ruling{policy: p, server: server, tool: tool, definition: definition}
 	for i := range p.Rules {
-		r := &p.Rules[i]
-		if !r.names(server, tool) || r.Verdict == Allow && !(r.allows(class) && r.covers(class, definition)) {
+		if r := &p.Rules[i]; r.names(server, tool) {
+			on.rules = append(on.rules, r)
+		}
+	}
+	return on
+}
+
+// Is reports whether this is the ruling of a policy about a tool. It is false for nil.
+func (on *Ruling) Is(p *Policy, t *middleware.Tool) bool {
+	return on != nil && on.policy == p && on.server == t.Server && on.tool == t.Name() && on.definition == t.Digest
+}
+
+// Decide returns the verdict on a call of that class, and the rule that decides, nil for none.
+func (on *Ruling) Decide(class annotation.Safety) (Verdict, *Rule) {
+	var decides *Rule
+	for _, r := range on.rules {
+		if r.Verdict == Allow && !(r.allows(class) && r.covers(class, on.definition)) {
 			continue
 		}
 		if decides == nil || r.Verdict > decides.Verdict {
@@ -41,6 +55,12 @@ func (p *Policy) decide(server, tool string, class annotation.Safety, definition
 		return None, nil
 	}
 	return decides.Verdict, decides
+}
+
+// Decide returns the verdict on a tool of this class, and the rule that decides, nil for none. An entry for one
+// definition alone does not allow it; see [Ruling.Decide].
+func (p *Policy) Decide(server, tool string, class annotation.Safety) (Verdict, *Rule) {
+	return p.ruling(server, tool, middleware.Digest{}).Decide(class)
 }
 
 // names reports whether the rule is about a tool. One that allows is about what its pattern matches, and no other
@@ -68,12 +88,16 @@ func (r *Rule) allows(class annotation.Safety) bool {
 func (p *Policy) At(line int) string { return fmt.Sprintf("%s:%d", p.Name, line) }
 
 // Confirmer approves what the policy allows, and asks next about the rest. A rule does not allow a
-// call in doubt, nor arguments from an untrusted source, which its author did not foresee.
-func (p *Policy) Confirmer(next hitl.Confirmer) hitl.Confirmer {
+// call in doubt, nor arguments from an untrusted source, which its author did not foresee. The ruling is looked up by
+// of, nil for [Policy.Ruling].
+func (p *Policy) Confirmer(next hitl.Confirmer, of func(context.Context, *middleware.Tool) *Ruling) hitl.Confirmer {
+	if of == nil {
+		of = func(_ context.Context, t *middleware.Tool) *Ruling { return p.Ruling(t) }
+	}
 	return hitl.ConfirmerFunc(func(ctx context.Context, r hitl.Request) (hitl.Decision, error) {
 		stranger := slices.ContainsFunc(r.Sources, func(s hitl.Source) bool { return s.Rule != "" })
 		line := 0
-		if v, rule := p.DecideOn(r.Tool, r.Tool.Safety()); v == Allow {
+		if v, rule := of(ctx, r.Tool).Decide(r.Tool.Safety()); v == Allow {
 			line = rule.Line
 		} else if a := p.approved(r); a != nil && v == None {
 			line = a.Line
@@ -133,24 +157,18 @@ func (p *Policy) Apply(c *catalog.Catalog) error {
 	return nil
 }
 
-// Raise is a middleware that raises calls to ones that ask, if the policy does so, whatever the
-// catalog made of them.
-func (p *Policy) Raise(next middleware.ToolCaller) middleware.ToolCaller {
-	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		call.Tool = p.Raised(call.Tool)
-		return next.CallTool(ctx, call)
-	})
-}
+// Raised is a tool as the policy has it asked about, whatever the catalog made of it.
+func (p *Policy) Raised(t *middleware.Tool) *middleware.Tool { return p.Ruling(t).Raised(t) }
 
-// Raised is a tool as the policy has it asked about.
-func (p *Policy) Raised(t *middleware.Tool) *middleware.Tool {
-	a := t.Annotations
+// Raised is [Policy.Raised] for the tool that the ruling is about.
+func (on *Ruling) Raised(t *middleware.Tool) *middleware.Tool {
+	p, a := on.policy, t.Annotations
 	for _, o := range p.Tools {
 		if o.Annotations.Safety() == annotation.Dangerous && o.Tool.Names(t.Server, t.Name()) {
 			a = annotation.Raise(a, o.Annotations.Attribute(annotation.Host, p.At(o.Line)))
 		}
 	}
-	if v, rule := p.DecideOn(t, t.Safety()); v == Ask {
+	if v, rule := on.Decide(t.Safety()); v == Ask {
 		a = annotation.Raise(a, annotation.Annotations{RequiresConfirmation: annotation.Yes}.Attribute(annotation.Host, p.At(rule.Line)))
 	}
 	if a.Safety() == t.Annotations.Safety() {
@@ -194,7 +212,7 @@ func (p *Policy) Lifetime(t *middleware.Tool, usual time.Duration) time.Duration
 func (p *Policy) Explain(t *middleware.Tool) string {
 	var b strings.Builder
 	class := t.Safety()
-	verdict, decides := p.DecideOn(t, class)
+	verdict, decides := p.Ruling(t).Decide(class)
 	for i := range p.Rules {
 		r := &p.Rules[i]
 		if !r.names(t.Server, t.Name()) {

@@ -94,7 +94,7 @@ func TestPolicyAnswersForAPerson(t *testing.T) {
 		name string
 		want hitl.Verdict
 	}{{"delete_a", hitl.Approved}, {"delete_b", hitl.Denied}} {
-		got, err := p.Confirmer(person).Confirm(t.Context(), hitl.Request{Tool: tool(t, "s", c.name, annotation.Destructive())})
+		got, err := p.Confirmer(person, nil).Confirm(t.Context(), hitl.Request{Tool: tool(t, "s", c.name, annotation.Destructive())})
 		if got.Verdict != c.want || (err == nil) != (c.want == hitl.Approved) {
 			t.Errorf("%s: got %v, %v", c.name, got, err)
 		}
@@ -103,7 +103,7 @@ func TestPolicyAnswersForAPerson(t *testing.T) {
 		}
 	}
 	again := hitl.Request{Tool: tool(t, "s", "delete_a", annotation.Destructive()), InDoubt: time.Now()}
-	if got, err := p.Confirmer(person).Confirm(t.Context(), again); got.Verdict == hitl.Approved || err == nil {
+	if got, err := p.Confirmer(person, nil).Confirm(t.Context(), again); got.Verdict == hitl.Approved || err == nil {
 		t.Errorf("a call that may have happened was approved by the policy: %v, %v", got, err)
 	}
 }
@@ -112,7 +112,7 @@ func TestPolicyAllowsNoUntrustedSource(t *testing.T) {
 	t.Parallel()
 	p := parse(t, `{"rules": [{"tool": "s/delete_a", "decide": "allow", "class": "dangerous"}], "flow": {"trusted": ["s/*"], "off": ["instructed"]}}`)
 	r := hitl.Request{Tool: tool(t, "s", "delete_a", annotation.Destructive()), Sources: []hitl.Source{{From: "user"}, {From: "result", Rule: "untrusted-value"}}}
-	if got, err := p.Confirmer(nil).Confirm(t.Context(), r); got.Verdict != hitl.Denied || err == nil {
+	if got, err := p.Confirmer(nil, nil).Confirm(t.Context(), r); got.Verdict != hitl.Denied || err == nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if !p.TrustsResults(r.Tool) || p.TrustsResults(tool(t, "t", "delete_a", annotation.Destructive())) || len(p.FlowOff) != 1 {
@@ -140,7 +140,7 @@ func TestEntryForOneDefinition(t *testing.T) {
 		person := p.Confirmer(hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
 			asked = r.Why
 			return hitl.Decision{Verdict: hitl.Denied}, nil
-		}))
+		}), nil)
 		if d, err := person.Confirm(t.Context(), hitl.Request{Tool: before, Arguments: json.RawMessage(`{"id":1}`)}); d.Verdict != hitl.Approved || err != nil {
 			t.Errorf("%s: got %v, %v", name, d, err)
 		}

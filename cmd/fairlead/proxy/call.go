@@ -243,7 +243,7 @@ func (s *server) SendCall(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if err != nil {
 		return nil, notSent(err)
 	}
-	call.Tool = c.set.plan.policy.Raised(call.Tool)
+	call.Tool = c.set.plan.ruling(ctx, call.Tool).Raised(call.Tool)
 	if err := c.set.refuse(ctx, call.Tool); err != nil {
 		return nil, err
 	}

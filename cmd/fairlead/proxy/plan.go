@@ -4,8 +4,8 @@ package proxy
 // under way, which may wait for a person, end in the chain in which they began. What must not begin anew with a
 // policy is not in a plan but in the [Proxy]: the cache, the calls in doubt, the sources of arguments and the record.
 // The policy's denials are looked for three times in a call: when its tool is found, once its class is known, and where it
-// is sent, see [server.SendCall]. It is decided once, and again only if the policy, the definition or the class is another one by then, see
-// [set.decide].
+// is sent, see [server.SendCall]. It also raises calls, and answers for a person. What it has about the tool is looked for
+// once, and again only if the policy or the definition is another one by then, see [Proxy.ruling].
 
 import (
 	"cmp"
@@ -92,12 +92,13 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		p.o.Share(&remember, &limits, &ask)
 	}
 	repeated := doubt.Options{Ledger: p.o.Doubt, Trusted: func(server string) bool { return p.trusts(now, server) }, Logger: log}
+	made := &plan{proxy: p, policy: now, mildest: judge.Mildest}
 	std := chain.Standard{
-		Preflight: chain.New(preflight.New(judge), now.Raise).Then,
+		Preflight: chain.New(preflight.New(judge), made.raise).Then,
 		Flow:      flow.New(flow.Options{Tracker: p.tracker, Trusted: now.TrustsResults, Off: now.FlowOff}),
 		Doubt:     doubt.New(repeated),
 		PerCall:   []middleware.Middleware{doubt.Intent(repeated)},
-		Confirm:   hitl.New(now.Confirmer(p.o.Confirm), ask),
+		Confirm:   hitl.New(now.Confirmer(p.o.Confirm, made.ruling), ask),
 		Retry:     retry.New(retries),
 		RateLimit: ratelimit.New(limits),
 		Timeout:   timeout.New(now.Timeout),
@@ -117,8 +118,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	if p.trail != nil {
 		std.Audit = p.trail
 	}
-	made := &plan{proxy: p, policy: now, standard: std, mildest: judge.Mildest}
-	made.will = std.Describe().Plan
+	made.standard, made.will = std, std.Describe().Plan
 	if p.o.Observe {
 		made.standard.Observe, made.standard.PerCall = made.would, nil
 	}
@@ -128,7 +128,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 // would returns what is done with the calls of a tool, in words.
 func (p *plan) would(tool *middleware.Tool) string {
 	words := strings.Split(p.will(p.policy.Raised(tool)), " · ")
-	if v, _ := p.policy.DecideOn(tool, tool.Safety()); v == policy.Allow && words[0] == "ask first" {
+	if v, _ := p.policy.Ruling(tool).Decide(tool.Safety()); v == policy.Allow && words[0] == "ask first" {
 		words[0] = "run, by the policy"
 	}
 	return strings.Join(words, " · ")
@@ -227,7 +227,7 @@ func (s *set) refuse(ctx context.Context, t *middleware.Tool) error {
 
 // refuseClass is refuse for a call of that class, by a policy.
 func (s *set) refuseClass(ctx context.Context, now *policy.Policy, t *middleware.Tool, class annotation.Safety) error {
-	v, rule := s.decide(ctx, now, t, class)
+	v, rule := s.plan.proxy.ruling(ctx, now, t).Decide(class)
 	var why, by string
 	switch {
 	case !s.plan.proxy.offers(t):
@@ -248,29 +248,30 @@ func (s *set) refuseClass(ctx context.Context, now *policy.Policy, t *middleware
 	}
 }
 
-// A decision is what a policy decides about the calls of one class of one definition.
-type decision struct {
-	policy       *policy.Policy
-	server, tool string
-	digest       middleware.Digest
-	class        annotation.Safety
-
-	verdict policy.Verdict
-	rule    *policy.Rule
+// ruling returns what a policy has about a tool. For a client's request it is looked for once, and again if the policy was
+// changed while the call waited, or if the tool was defined anew.
+func (p *Proxy) ruling(ctx context.Context, now *policy.Policy, t *middleware.Tool) *policy.Ruling {
+	u := underWayIn(ctx)
+	on := u.ruling.Load()
+	if !on.Is(now, t) {
+		on = now.Ruling(t)
+		p.decided.Add(1)
+		u.ruling.Store(on)
+	}
+	return on
 }
 
-// decide returns what a policy decides. For a client's request it is decided once, and again if the policy was changed
-// while the call waited, if the tool was defined anew, or if the arguments have given the call another class.
-func (s *set) decide(ctx context.Context, now *policy.Policy, t *middleware.Tool, class annotation.Safety) (policy.Verdict, *policy.Rule) {
-	u := underWayIn(ctx)
-	d := u.decided.Load()
-	if d == nil || d.policy != now || d.class != class || d.server != t.Server || d.tool != t.Name() || d.digest != t.Digest {
-		d = &decision{policy: now, server: t.Server, tool: t.Name(), digest: t.Digest, class: class}
-		d.verdict, d.rule = now.DecideOn(t, class)
-		s.plan.proxy.decided.Add(1)
-		u.decided.Store(d)
-	}
-	return d.verdict, d.rule
+// ruling returns what the plan's policy has about a tool.
+func (p *plan) ruling(ctx context.Context, t *middleware.Tool) *policy.Ruling {
+	return p.proxy.ruling(ctx, p.policy, t)
+}
+
+// raise is a middleware that raises calls to ones that ask, if the policy does so.
+func (p *plan) raise(next middleware.ToolCaller) middleware.ToolCaller {
+	return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		call.Tool = p.ruling(ctx, call.Tool).Raised(call.Tool)
+		return next.CallTool(ctx, call)
+	})
 }
 
 // Admit refuses before anyone is asked, and again when the arguments have raised a call.

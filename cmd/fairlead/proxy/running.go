@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
@@ -18,7 +19,7 @@ type underWay struct {
 	left   context.Context // done when the client cannot answer any more; nil for what belongs to no request
 	cancel context.CancelCauseFunc
 
-	decided atomic.Pointer[decision] // of the policy, last
+	ruling atomic.Pointer[policy.Ruling] // on its tool, the last
 
 	// The session's mutex guards what follows.
 	sent bool  // to a server
