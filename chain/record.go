@@ -3,6 +3,7 @@ package chain
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/callstate"
@@ -63,7 +64,7 @@ func RecordOf(ctx context.Context) (Record, bool) {
 	r := state.Record()
 	record := Record{
 		Tool: r.Tool, Cached: r.Cached, Age: r.Age, Approval: Approval(r.Approval), Attempts: r.Attempts,
-		Replica: r.Replica, Waited: r.Waited, Sources: r.Sources, Decisions: make([]Decision, len(r.Decisions)),
+		Replica: r.Replica, Waited: r.Waited, Sources: slices.Clone(r.Sources), Decisions: make([]Decision, len(r.Decisions)),
 	}
 	for i, d := range r.Decisions {
 		d.Why = cmp.Or(d.Why, r.Memory(d))

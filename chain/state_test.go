@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-go/fairlead/flow"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/output"
 	"github.com/fairlead-go/fairlead/ratelimit"
@@ -126,6 +127,15 @@ func TestRecordCannotBeWritten(t *testing.T) {
 			for i := range r.Decisions {
 				r.Decisions[i] = chain.Decision{Stage: "hitl", What: "allowed"}
 			}
+			for i := range r.Sources {
+				r.Sources[i] = chain.Source{From: "user"}
+			}
+			return next.CallTool(ctx, call)
+		})
+	}
+	traced := func(next middleware.ToolCaller) middleware.ToolCaller {
+		return middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			callstate.Of(ctx).Write(func(r *callstate.Record) { r.Sources = []middleware.Source{{From: "result", Rule: "a stranger"}} })
 			return next.CallTool(ctx, call)
 		})
 	}
@@ -134,14 +144,18 @@ func TestRecordCannotBeWritten(t *testing.T) {
 		own.next = next
 		return own
 	}
-	s := chain.Standard{Outermost: []middleware.Middleware{outermost}, Infer: infer.New(infer.Options{}), Budget: budget.New(budget.Options{}),
-		Confirm: hitl.New(hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+	s := chain.Standard{Flow: chain.New(traced, forge).Then, Outermost: []middleware.Middleware{outermost}, Infer: infer.New(infer.Options{}), Budget: budget.New(budget.Options{}),
+		Confirm: hitl.New(hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+			if r.Sources[0].Rule == "" {
+				t.Error("a person is shown other sources than those that were found")
+			}
+			r.Sources[0] = hitl.Source{From: "user"}
 			return hitl.Decision{Verdict: hitl.Approved, By: "ann"}, nil
 		}), hitl.Options{}), PerCall: []middleware.Middleware{forge}}
 	if _, err := s.Then(accepting()).CallTool(t.Context(), middleware.Call{Tool: deletes}); err != nil {
 		t.Fatal(err)
 	}
-	if r := own.last; r.Approval.By != "ann" || r.Tool.Safety() != annotation.Dangerous || len(r.Decisions) != 1 || r.Decisions[0].What != "allowed" {
+	if r := own.last; r.Approval.By != "ann" || r.Tool.Safety() != annotation.Dangerous || len(r.Decisions) != 1 || r.Decisions[0].What != "allowed" || r.Sources[0].Rule == "" {
 		t.Errorf("the record is %+v", r)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/audit/redact"
@@ -49,7 +50,7 @@ func (a *asker) request(ctx context.Context, q query) Request {
 	record := callstate.Of(ctx).Record()
 	r.InDoubt = record.InDoubt
 	if !q.edited {
-		r.Sources = record.Sources
+		r.Sources = slices.Clone(record.Sources) // the confirmer may be of the host
 	}
 	if !a.drafts.Commits(q.call.Tool) && q.extra == nil && !record.Raised() {
 		a.offer(ctx, q.call, &r)

@@ -200,6 +200,8 @@ func TestFieldsHoldInward(t *testing.T) {
 			"further in":                      {inner, &its, true},
 			"further out":                     {given, &its, false},
 			"a second chain on that context":  {new(callstate.Chain).Enter(given, &other), &other, false},
+			"a batch on that context":         {new(callstate.Chain).Enter(callstate.WithTicket(given, ticket{}), &other), &other, name == "ticket"},
+			"a batch of the executor":         {new(callstate.Chain).Enter(callstate.WithTicket(inside, ticket{}), &other), &other, field.others || name == "ticket"},
 			"another call of the executor":    {callstate.Begin(inside), &other, field.others},
 			"the same call from the executor": {callstate.Begin(inside), &its, field.covers},
 		} {
