@@ -1,6 +1,6 @@
 package sim
 
-// The same scenario with and without somebody who only looks on: an audit trail, a telemetry, and middlewares of the
+// The same scenario with and without one more in the chain that only looks on: an audit trail, a telemetry, and middlewares of the
 // host's own, which read the record of each call. Nothing may depend on whether they are there.
 
 import (
@@ -23,13 +23,13 @@ import (
 type onlooker string
 
 const (
-	nobody    onlooker = "nobody"
+	alone     onlooker = "none"
 	trail     onlooker = "an audit trail"
 	telemetry onlooker = "a telemetry"
 	hosts     onlooker = "middlewares of the host that read the record"
 )
 
-// yields is an onlooker that looks nowhere and lets other goroutines run first: as good as nobody.
+// yields is an onlooker that reads nothing and lets other goroutines run first.
 const yields onlooker = "one that yields"
 
 // alike is one of the scenarios that are compared. The methods of nil do nothing.
@@ -158,7 +158,7 @@ func RunAlike(t *testing.T, seed uint64) Outcome {
 	if seed%4 != 0 {
 		return Outcome{Trace: func() string { return "" }}
 	}
-	usual := courseOf(t, seed, nobody, 0)
+	usual := courseOf(t, seed, alone, 0)
 	out := usual.out
 	for _, with := range []onlooker{trail, telemetry, hosts} {
 		own := courseOf(t, seed, with, 0)

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 )
 
-// The policy is decided once for a call, whoever asks for its verdict, and once more if it was changed while the call
+// The policy is decided once for a call with all that need its verdict, and once more if it was changed while the call
 // waited for a person.
 func TestPolicyIsDecidedOncePerCall(t *testing.T) {
 	t.Parallel()
