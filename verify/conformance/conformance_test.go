@@ -130,7 +130,7 @@ func both(t *testing.T, bin, suite string, options []string, stateless bool) (di
 	_ = l.Close()
 	start(t, regexp.MustCompile(`listening at (.*)`), filepath.Join(bin, "server"), "-http="+address, fmt.Sprintf("-stateless=%v", stateless))
 	url := "http://" + address + "/mcp"
-	// Nobody is asked: the suite calls tools of whose names and texts nothing is known.
+	// Without questions, since nothing is known of the tools that the suite calls.
 	through := start(t, regexp.MustCompile(`serving MCP at (.*)`), filepath.Join(bin, "fairlead"), "proxy", "--listen", "127.0.0.1:0",
 		"--observe", "--audit", filepath.Join(t.TempDir(), "calls.jsonl"), url)
 	return run(t, suite, options, url), run(t, suite, options, through)

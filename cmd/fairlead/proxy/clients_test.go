@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 )
 
-// Clients that nobody here wrote drive the built program, over both transports.
+// Clients of other authors drive the built program, over both transports.
 
 // started runs the program with --listen before the server of things, and returns its
 // URL; without listen it returns the command line.

@@ -144,7 +144,7 @@ func TestWriteOfOneClientEndsWhatAnotherHasRead(t *testing.T) {
 	})
 }
 
-// A write that ends after its call ends what was read meanwhile: as a task, or by an answer that nobody waits for any more.
+// A write that ends after its call ends what was read meanwhile: as a task, or by an answer that is not waited for any more.
 func TestWriteThatEndsLaterEndsWhatWasRead(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]string{

@@ -13,6 +13,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,9 @@ const (
 	maxSessions = 100
 	sessionIdle = 30 * time.Minute
 	maxBody     = 32 << 20
+
+	// bodyPatience is how long the body of a request may take to come.
+	bodyPatience = time.Minute
 )
 
 // A front serves clients over streamable HTTP. Each client of a revision with sessions has one, with
@@ -220,7 +224,14 @@ func (f *front) post(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the content type has to be application/json", http.StatusUnsupportedMediaType)
 		return
 	}
+	reading := http.NewResponseController(w)
+	_ = reading.SetReadDeadline(time.Now().Add(bodyPatience)) // where there is none, the client's connection is not a socket
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	_ = reading.SetReadDeadline(time.Time{}) // of what comes next on this connection
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		http.Error(w, "the body did not come in time", http.StatusRequestTimeout)
+		return
+	}
 	if err != nil {
 		http.Error(w, "the body cannot be read, or is too long", http.StatusRequestEntityTooLarge)
 		return

@@ -36,7 +36,7 @@ const (
 	callOfA    = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"a__delete_thing","arguments":{"n":1},"_meta":{"progressToken":7}}}`
 )
 
-// methods returns what the client gets until a server's message that nobody else can send.
+// methods returns what the client gets until a server's message that no other can send.
 func (r *raw) methods() (all []string) {
 	for {
 		m := r.next()

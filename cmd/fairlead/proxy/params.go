@@ -107,7 +107,7 @@ func readCall(raw json.RawMessage) (*mcp.CallToolParamsRaw, map[string]json.RawM
 }
 
 // readUpdate reads the params of tasks/update as strictly as those of a call. A member that it does not have is an error,
-// since nobody could judge what it means.
+// since its meaning cannot be judged.
 func readUpdate(raw json.RawMessage) (*mcp.CallToolParamsRaw, error) {
 	its, err := unambiguous(raw)
 	if err != nil {

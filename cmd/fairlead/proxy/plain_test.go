@@ -31,6 +31,8 @@ type plain struct {
 
 	answer func(method, params string) string // returns the result, "" for the usual one; nil for that
 	frame  func(id, result string) string     // returns the whole response; nil for the usual one
+
+	answered func(line string) // gets each response of the client; nil for none
 }
 
 func (s *plain) open() (io.ReadWriteCloser, error) {
@@ -55,6 +57,12 @@ func (s *plain) serve(out io.Writer, line []byte) {
 		Params json.RawMessage
 	}
 	if json.Unmarshal(line, &m) != nil {
+		return
+	}
+	if m.Method == "" {
+		if s.answered != nil {
+			s.answered(string(line))
+		}
 		return
 	}
 	result := `{}`

@@ -42,6 +42,31 @@ func (r *requests) store(id string, one *request) {
 	r.abouts.add(one.about, 1)
 }
 
+// maxAsked is how many requests of one server the client may have to answer, and maxAskedBytes how large they may be
+// together. Further ones are answered with an error.
+const (
+	maxAsked      = 1000
+	maxAskedBytes = 64 << 20
+)
+
+// storeOf adds a request of a server, unless the server has as many already. It reports whether it has.
+func (r *requests) storeOf(id string, one *request, most int) bool {
+	r.mu.Lock()
+	count, size := 0, len(one.Params)
+	for _, other := range r.all {
+		if other.server == one.server {
+			count++
+			size += len(other.Params)
+		}
+	}
+	r.mu.Unlock()
+	if count >= most || size > maxAskedBytes {
+		return false
+	}
+	r.store(id, one)
+	return true
+}
+
 // find returns a request that is not answered yet, nil if there is none.
 func (r *requests) find(id string) *request {
 	r.mu.Lock()

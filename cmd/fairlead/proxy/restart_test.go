@@ -12,7 +12,7 @@ import (
 )
 
 // A server that dies while it deletes is started again; the call is not made again, and
-// its caller is told that nobody knows.
+// its caller is told that the outcome is unknown.
 func TestServerThatDies(t *testing.T) {
 	t.Parallel()
 	eachVersion(t, func(t *testing.T, version string) {

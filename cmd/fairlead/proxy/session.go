@@ -20,6 +20,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -293,13 +294,16 @@ func (s *session) fromServer(from *server, m *message, about string) {
 		about = r.about
 	}
 	if m.isRequest() {
-		s.form(from, m)
 		if s.left.Err() != nil {
 			s.unheard(&request{message: m, server: from})
 			return
 		}
 		id := newID()
-		s.requests.store(string(id), &request{message: m, server: from})
+		if !s.requests.storeOf(string(id), &request{message: m, server: from}, maxAsked) {
+			from.refuse(m, fmt.Errorf("the client has %d requests of this server to answer", maxAsked))
+			return
+		}
+		s.form(from, m)
 		s.out(&message{ID: id, Method: m.Method, Params: m.Params}, about)
 		return
 	}

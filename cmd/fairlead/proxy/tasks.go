@@ -194,7 +194,7 @@ func (s *session) aboutTask(m *message) bool {
 			}
 			return raw, err
 		}))
-	case t == nil && known && verb != "update": // which nobody could judge
+	case t == nil && known && verb != "update": // its call is not known
 		return false
 	case !takesTasks(m):
 		s.reply(m.failTo(&jsonrpc.Error{
@@ -228,7 +228,7 @@ func carries(m *message) string {
 
 // updateTask brings a server's task the input that it has asked for. The input is a part of the call: it passes the
 // chain with the call's arguments, where it is judged, shown, asked about and recorded as the call itself was, and the
-// server gets it from [server.SendCall].
+// server gets it from its SendCall.
 func (s *session) updateTask(ctx context.Context, m *message, t *task) (*message, bool) {
 	name := t.call.Tool.Name()
 	if len(s.servers) > 1 {

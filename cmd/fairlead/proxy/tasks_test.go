@@ -355,7 +355,7 @@ func TestInputOfATaskIsAPartOfTheCall(t *testing.T) {
 	}
 }
 
-// An update of a task that nobody knows the call of is refused, and so is a member that a server could take for input in a
+// An update of a task whose call is not known is refused, and so is a member that a server could take for input in a
 // request that only names a task.
 func TestTaskRequestsCarryNothingElse(t *testing.T) {
 	t.Parallel()
