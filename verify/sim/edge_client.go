@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/verify/world"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -357,13 +358,38 @@ func (p *peer) post(ctx context.Context, text string) {
 	session := p.session
 	p.w.mu.Unlock()
 	res := &response{newWire(p.takeEvent), make(http.Header)}
-	p.http.ServeHTTP(res, request(ctx, origin+"/mcp", text, "Content-Type", "application/json", headerSession, session))
+	p.http.ServeHTTP(res, request(ctx, origin+"/mcp", text, append(mirrored(text), "Content-Type", "application/json", headerSession, session)...))
 	if s := res.header.Get(headerSession); s != "" {
 		p.w.mu.Lock()
 		p.session = s
 		p.w.mu.Unlock()
 	}
 	p.takeEvent(res.came)
+}
+
+// mirrored are the headers by which a message of the newest revision repeats its body, nil for any other message. Of
+// members that are given twice, they have the last.
+func mirrored(text string) (header []string) {
+	member := func(object json.RawMessage, name string) (value json.RawMessage, text string) {
+		var all map[string]json.RawMessage
+		_ = json.Unmarshal(object, &all) // what is not an object has no members
+		_ = json.Unmarshal(all[name], &text)
+		return all[name], text
+	}
+	params, _ := member(json.RawMessage(text), "params")
+	meta, _ := member(params, "_meta")
+	_, version := member(meta, mcp.MetaKeyProtocolVersion)
+	_, method := member(json.RawMessage(text), "method")
+	if version < mcptest.Modern || method == "" {
+		return nil
+	}
+	header = []string{"Mcp-Protocol-Version", version, "Mcp-Method", method}
+	for _, by := range []string{"name", "uri", "taskId"} {
+		if _, name := member(params, by); name != "" {
+			return append(header, "Mcp-Name", name)
+		}
+	}
+	return header
 }
 
 func (p *peer) takeEvent(line []byte) { p.take(bytes.TrimPrefix(line, []byte("data: "))) }
