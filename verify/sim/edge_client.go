@@ -367,7 +367,7 @@ func (p *peer) post(ctx context.Context, text string) {
 	p.takeEvent(res.came)
 }
 
-// mirrored are the headers by which a message of the newest revision repeats its body, nil for any other message. Of
+// mirrored are the headers that repeat the body of a message of the newest revision, nil for any other message. Of
 // members that are given twice, they have the last.
 func mirrored(text string) (header []string) {
 	member := func(object json.RawMessage, name string) (value json.RawMessage, text string) {

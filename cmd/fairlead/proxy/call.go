@@ -155,7 +155,7 @@ func (s *session) refused(ctx context.Context, m *message, call middleware.Call,
 		return nil, err
 	})).CallTool(ctx, call)
 	if err != nil {
-		return nil, false // nobody waits any more
+		return nil, false // it is not waited for any more
 	}
 	if call.Tool != nil && len(s.servers) == 1 { // the model has its name without the server
 		for _, c := range res.Content {

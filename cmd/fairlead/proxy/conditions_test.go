@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// conditional is a server whose tools do what their arguments decide. Nobody has declared what that is.
+// conditional is a server whose tools do what their arguments decide. It is not declared what that is.
 func conditional() *mcp.Server {
 	s := mcptest.New()
 	for _, tool := range []struct{ name, description, properties string }{

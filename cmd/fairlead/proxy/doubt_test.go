@@ -75,7 +75,7 @@ func TestLostAnswerIsNotRepeatedUnseen(t *testing.T) {
 }
 
 // The proxy is killed between the intent and the end of a call that its policy allows: the
-// proxy that comes after it holds the same call, and nobody approves it.
+// proxy that comes after it holds the same call, which is not approved.
 func TestKilledCallIsInDoubtAfterTheRestart(t *testing.T) {
 	t.Parallel()
 	program, dir := build(t), t.TempDir()

@@ -1,7 +1,7 @@
 package proxy
 
-// A request of revision 2026-07-28 repeats parts of its body in headers (see mirror.go), by which what is on the way may
-// route, limit or refuse it. A request whose headers name something else than its body would be let through as the one and
+// A request of revision 2026-07-28 repeats parts of its body in headers (see mirror.go), and what is on the way may
+// route, limit or refuse it by them. A request whose headers name something else than its body would be let through as the one and
 // executed as the other, so it is refused. Headers are compared in any revision if they are there; the newer revisions
 // require them.
 

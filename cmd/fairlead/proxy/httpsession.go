@@ -91,7 +91,7 @@ func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*messag
 	select {
 	case <-s.done:
 		return
-	case <-r.Context().Done(): // nobody could be given the answer
+	case <-r.Context().Done(): // the answer could not be given
 		h.session.fromClient(cancellation(m.ID, "the client has closed the connection"))
 	case <-h.session.ctx.Done():
 		if errors.Is(context.Cause(h.session.ctx), errStopping) { // what the chain makes of it comes now

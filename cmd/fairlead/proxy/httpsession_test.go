@@ -209,7 +209,7 @@ func TestClientsAtOnce(t *testing.T) {
 	})
 }
 
-// A client over HTTP that does not read keeps nobody from ending.
+// A client over HTTP that does not read keeps no other from ending.
 func TestClientOverHTTPThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	s, dir := moody(t, "a", `

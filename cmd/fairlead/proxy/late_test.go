@@ -70,7 +70,7 @@ func TestOneServerHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// A server that has no tools takes nobody else's away.
+// A server that has no tools takes no other's away.
 func TestServerWithoutTools(t *testing.T) {
 	t.Parallel()
 	a, _ := moody(t, "a", `*tools/list*) answer '"error":{"code":-32601,"message":"no such method"}';;`)

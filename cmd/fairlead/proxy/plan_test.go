@@ -80,8 +80,8 @@ func TestPolicyAllowsByName(t *testing.T) {
 	}
 }
 
-// Arguments can make a call dangerous, and then nobody who may only read can make it, and
-// nobody is asked about it.
+// Arguments can make a call dangerous. Then a client that may only read cannot make it, and no
+// person is asked about it.
 func TestArgumentsCount(t *testing.T) {
 	t.Parallel()
 	f := connect(t, mcptest.Legacy, proxy.Options{

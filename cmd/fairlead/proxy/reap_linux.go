@@ -14,7 +14,7 @@ import (
 // reapDelay is how long a process of no one is left to whoever waits for it.
 const reapDelay = time.Second
 
-// ReapOrphans collects processes that have ended and that nobody else waits for, until ctx is done. The kernel gives the
+// ReapOrphans collects processes that have ended and are not waited for elsewhere, until ctx is done. The kernel gives the
 // children of a process that ended to process 1, which in a container is the proxy; without this they stay as zombies.
 func ReapOrphans(ctx context.Context) {
 	ended := make(chan os.Signal, 1)

@@ -152,7 +152,7 @@ func (r *request) end(m *message, err error) {
 		r.answer <- answerOf{m, err}
 	case err == nil:
 		r.server.session.answered(r.server, r.message, m)
-	case r.server.session.ctx.Err() == nil: // or nobody waits for it any more
+	case r.server.session.ctx.Err() == nil: // or it is not waited for any more
 		r.server.session.giveUp(r.message, err)
 	}
 }

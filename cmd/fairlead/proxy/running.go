@@ -69,7 +69,7 @@ func (s *session) start(m *message, answer func(ctx context.Context, m *message)
 	defer s.mu.Unlock()
 	_, twice := s.running[m.id()]
 	switch {
-	case s.ctx.Err() != nil: // nobody waits for an answer, and close not for a call
+	case s.ctx.Err() != nil: // no answer is waited for, and close does not wait for a call
 		return ""
 	case twice:
 		return "proxy: a request with this id is under way already"
