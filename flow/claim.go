@@ -28,8 +28,37 @@ func Claim(meta mcp.Meta, untrusted, sensitive bool) mcp.Meta {
 	return out
 }
 
+// labels are the members of _meta where servers of GitHub and Microsoft state the integrity and the confidentiality of a
+// result.
+var labels = [...]string{"ifc", "security_label"}
+
+// label takes over a label. Integrity that is not "trusted" is untrusted, and confidentiality that is not "public" alone,
+// as a word or a list of readers, is sensitive. A label that cannot be read is the worst.
+func (r *result) label(of any) {
+	label, ok := of.(map[string]any)
+	if !ok {
+		r.trusted, r.sensitive = false, true
+		return
+	}
+	if integrity, ok := label["integrity"]; ok && integrity != "trusted" {
+		r.trusted = false
+	}
+	switch readers := label["confidentiality"].(type) {
+	case nil:
+	case []any:
+		r.sensitive = r.sensitive || len(readers) != 1 || readers[0] != "public"
+	default:
+		r.sensitive = r.sensitive || readers != "public"
+	}
+}
+
 // claim takes over what _meta states. It only adds: no claim makes a result trusted.
 func (r *result) claim(meta mcp.Meta) {
+	for _, key := range labels {
+		if of, ok := meta[key]; ok {
+			r.label(of)
+		}
+	}
 	claim, _ := meta[ClaimKey].(map[string]any)
 	if claim["untrusted"] == true {
 		r.trusted = false

@@ -80,6 +80,9 @@ func (l *lookup) origin() origin {
 		}
 	}
 	if o.result == nil {
+		o = l.encoded()
+	}
+	if o.result == nil {
 		o = l.split()
 	}
 	if o.result == nil && n >= minPart && (l.kind == kindText || l.kind == kindCommand || n > 4*minPassage) {

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"html"
-	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -61,10 +60,15 @@ func Decode(raw string, depth int) (parts []Part) {
 // decodeWord returns what one word is in clear. A word that is marked has percent signs or ampersands.
 func decodeWord(word string, marked bool) (decoded []string) {
 	if marked {
-		if plain, err := url.PathUnescape(word); err == nil && plain != word {
+		if plain := unescape(word, '%'); plain != word {
 			decoded = append(decoded, plain)
 		}
 		if plain := html.UnescapeString(word); plain != word {
+			decoded = append(decoded, plain)
+		}
+	}
+	if strings.IndexByte(word, '=') >= 0 { // quoted-printable, of RFC 2045
+		if plain := unescape(word, '='); plain != word && utf8.ValidString(plain) {
 			decoded = append(decoded, plain)
 		}
 	}
@@ -74,6 +78,23 @@ func decodeWord(word string, marked bool) (decoded []string) {
 		decoded = append(decoded, plain)
 	}
 	return decoded
+}
+
+// unescape replaces a mark and two hexadecimal digits by what they mean, and keeps a mark that nothing follows.
+func unescape(word string, mark byte) string {
+	var b strings.Builder
+	for i := 0; i < len(word); i++ {
+		var c [1]byte
+		if word[i] == mark && i+2 < len(word) {
+			if _, err := hex.Decode(c[:], []byte(word[i+1:i+3])); err == nil {
+				b.WriteByte(c[0])
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(word[i])
+	}
+	return b.String()
 }
 
 func unhex(word string) (string, bool) {

@@ -2,9 +2,11 @@
 package folded
 
 import (
+	_ "embed" // for lookalikes.txt
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -50,6 +52,26 @@ var lookAlikes = func() map[rune]string {
 	return m
 }()
 
+//go:embed lookalikes.txt
+var compatibleText string
+
+// compatible has the characters of lookalikes.txt.
+var compatible = func() map[rune]string {
+	m := make(map[rune]string, 2600)
+	for line := range strings.Lines(compatibleText) {
+		ascii, codes, _ := strings.Cut(line, ":")
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		for code := range strings.FieldsSeq(codes) {
+			if r, err := strconv.ParseUint(code, 16, 32); err == nil {
+				m[rune(r)] = ascii
+			}
+		}
+	}
+	return m
+}()
+
 // appendRune appends a folded letter or digit, and nothing for marks. It reports false for what separates.
 func appendRune(dst []byte, r rune) (out []byte, joins bool) {
 	switch {
@@ -61,11 +83,17 @@ func appendRune(dst []byte, r rune) (out []byte, joins bool) {
 		r = '0' + (r-0x1D7CE)%10
 	case 0x24B6 <= r && r <= 0x24E9: // circled letters
 		r = 'a' + (r-0x24B6)%26
+	case 0xE0020 <= r && r <= 0xE007E: // tags, which a model reads and nobody sees
+		r -= 0xE0000
 	case unicode.In(r, unicode.Mn, unicode.Cf):
 		return dst, true
 	}
+	whole := r
 	r = unicode.ToLower(r)
 	if s, ok := lookAlikes[r]; ok {
+		return append(dst, s...), true
+	}
+	if s, ok := compatible[whole]; ok {
 		return append(dst, s...), true
 	}
 	if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -162,10 +190,22 @@ func (t *Text) fold(raw string, from, at, until int) int {
 
 func afterDigit(s string, i int) bool { return i > 0 && '0' <= s[i-1] && s[i-1] <= '9' }
 
-// escaped returns what a backslash and what follows it mean in JSON, and their length.
+// escaped returns what a backslash and what follows it mean in JSON, JavaScript or C, and their length.
 func escaped(s string) (r rune, n int) {
 	switch s[1] {
+	case 'x':
+		var b [1]byte
+		if len(s) >= 4 {
+			if _, err := hex.Decode(b[:], []byte(s[2:4])); err == nil && b[0] > ' ' && b[0] < utf8.RuneSelf {
+				return rune(b[0]), 4
+			}
+		}
 	case 'u':
+		if code, _, ok := strings.Cut(s[2:min(len(s), 10)], "}"); ok && strings.HasPrefix(code, "{") {
+			if r, err := strconv.ParseUint(code[1:], 16, 21); err == nil {
+				return rune(r), len(code) + 3
+			}
+		}
 		var b [2]byte
 		if len(s) >= 6 {
 			if _, err := hex.Decode(b[:], []byte(s[2:6])); err == nil {
