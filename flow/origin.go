@@ -121,8 +121,8 @@ func (l *lookup) said(t *folded.Text) bool {
 	return false
 }
 
-// search returns the result that has a folded value: the earliest, since a later copy is no better than what it may be a copy
-// of, a trusted result no more than another. Of untrusted ones the earliest counts, as a field that the server offers if one
+// search returns the result that has a folded value: the earliest, since a later one may be a copy of it, at a trusted
+// server too. Of untrusted ones the earliest counts, as a field that the server offers if one
 // of them has it so.
 func (l *lookup) search(norm []byte, how string) (best origin) {
 	short := len(norm) < minInside || len(bytes.Trim(norm, "0123456789")) == 0
