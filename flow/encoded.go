@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -31,12 +32,10 @@ func (l *lookup) encoded() (o origin) {
 		}
 		hexed := hex.EncodeToString(codes)
 		pairs := strings.Fields(fmt.Sprintf("% x", codes))
-		for _, form := range []string{
+		if slices.ContainsFunc([]string{
 			hexed, "0x" + strings.Join(pairs, "0x"), "x" + strings.Join(pairs, "x"), "u00" + strings.Join(pairs, "u00"), decimal.String(), octal.String(), binary.String(),
-		} {
-			if try(form) {
-				return o
-			}
+		}, try) {
+			return o
 		}
 		for shift := range 3 {
 			if try(fold64(base64.RawStdEncoding.EncodeToString, codes, shift, 6)) {
