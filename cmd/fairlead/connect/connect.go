@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
@@ -31,6 +32,8 @@ type Guard struct {
 	// Check returns why a server with an address, and without credentials in its entry, cannot be guarded: it may want a
 	// login, which the proxy cannot make. Nil checks nothing.
 	Check func(ctx context.Context, address string) error
+
+	proxied []string // the client's servers behind the proxy, which its hook leaves to it
 }
 
 // A Left is what stays as it is in a file that may be changed otherwise.
@@ -69,6 +72,7 @@ type original struct {
 // Plan returns the files of the clients that are there, with what each would be. It writes nothing.
 func Plan(ctx context.Context, m Machine, g Guard) []*File {
 	var files []*File
+	byClient := make(map[string][]*File) // the files of servers come before those of hooks
 	for _, p := range m.places() {
 		f := &File{Client: p.client, Path: p.path, mode: 0o600}
 		if p.project {
@@ -85,13 +89,42 @@ func Plan(ctx context.Context, m Machine, g Guard) []*File {
 		case !there && (p.hooks == nil || !isFolder(p.folder)):
 			continue
 		default:
+			g.proxied = proxied(byClient[p.client]...)
 			f.Fault = f.plan(ctx, p, g)
+			byClient[p.client] = append(byClient[p.client], f)
 		}
 		if f.Fault != nil || f.Changed() || len(f.Already)+len(f.Left) > 0 {
 			files = append(files, f)
 		}
 	}
 	return files
+}
+
+// proxied returns the servers of files that are behind the proxy, as an agent names them in the names of its tools. One
+// whose name is also that of a server that is not guarded is left out.
+func proxied(files ...*File) []string {
+	var guarded, left []string
+	named := func(name string) string {
+		name, _, _ = strings.Cut(name, " of ") // a project
+		return strings.Map(func(r rune) rune {
+			if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-') {
+				return r
+			}
+			return '_'
+		}, name)
+	}
+	for _, f := range files {
+		for _, name := range slices.Concat(f.Guarded, f.Already) {
+			if name != hooksPart && f.Fault == nil {
+				guarded = append(guarded, named(name))
+			}
+		}
+		for _, l := range f.Left {
+			left = append(left, named(l.What))
+		}
+	}
+	slices.Sort(guarded)
+	return slices.DeleteFunc(slices.Compact(guarded), func(name string) bool { return slices.Contains(left, name) })
 }
 
 // maxFile is how long a file may be. Some clients keep their history in it.

@@ -82,6 +82,9 @@ func shells(_ *hooks, _ hookEvent, command string) string {
 // command returns the command line of a hook for a shell.
 func (h *hooks) command(g Guard, e hookEvent) string {
 	words := append([]string{g.Program, "hook", "--client", h.client}, g.Flags...)
+	if len(g.proxied) > 0 {
+		words = append(words, "--proxied", strings.Join(g.proxied, ","))
+	}
 	for i, word := range words {
 		quoted, err := syntax.Quote(word, syntax.LangPOSIX)
 		if err == nil && !strings.Contains(word, `\`) {
@@ -99,6 +102,9 @@ func (h *hooks) command(g Guard, e hookEvent) string {
 
 // ourHook matches a command line of fairlead hook.
 var ourHook = regexp.MustCompile(`(?i)fairlead(\.exe)?["']? hook --client `)
+
+// hooksPart names the hooks among the parts of a file that are guarded already.
+const hooksPart = "hooks"
 
 // addHooks adds the hooks of an agent, or brings them up to date.
 func (f *File) addHooks(root *hujson.Value, h *hooks, g Guard, end string) error {
@@ -140,7 +146,7 @@ func (f *File) addHooks(root *hujson.Value, h *hooks, g Guard, end string) error
 		}
 	}
 	if !f.Hooks {
-		f.Already = append(f.Already, "hooks")
+		f.Already = append(f.Already, hooksPart)
 	}
 	return nil
 }

@@ -57,6 +57,9 @@ func (f *File) editJSON(ctx context.Context, p place, g Guard) error {
 		}
 	}
 	if p.hooks != nil {
+		if len(p.servers) > 0 {
+			g.proxied = proxied(f)
+		}
 		if err := f.addHooks(root, p.hooks, g, lineEnd(text)); err != nil {
 			return err
 		}
