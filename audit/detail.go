@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
+	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -47,6 +49,24 @@ func (p *passage) values(r *Record, call *middleware.Call, tool *middleware.Tool
 	} else {
 		r.Input = json.RawMessage(`"[cannot be read]"`)
 	}
+}
+
+// undo adds how the call is taken back. Arguments without their secrets would make another call, and are left out.
+func (p *passage) undo(r *Record, call *middleware.Call, tool *middleware.Tool, said *callstate.Record) {
+	if said.Undo.Tool == "" || !p.keeps(tool, said) {
+		return
+	}
+	its := *call
+	its.Arguments = said.Undo.Arguments
+	r.Undo = &Undo{Server: said.Undo.Server, Tool: said.Undo.Tool}
+	if kept := p.redact.Arguments(its); bytes.Equal(canonicalOf(kept), canonicalOf(its.Arguments)) {
+		r.Undo.Arguments = its.Arguments
+	}
+}
+
+func canonicalOf(arguments []byte) []byte {
+	form, _ := canonical.AppendObject(nil, arguments) // those of a call that was made can be read
+	return form
 }
 
 // maxClient is how many bytes of the client's identifiers are recorded.

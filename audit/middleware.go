@@ -128,6 +128,7 @@ func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error)
 		reasons(&r, tool) // which an intent has already
 	}
 	p.values(&r, call, tool, &said)
+	p.undo(&r, call, tool, &said)
 	p.identify(&r, call)
 	p.decide(&r, &said)
 	if p.level == full {

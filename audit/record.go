@@ -84,8 +84,19 @@ type Record struct {
 	ResultDigest    string          `json:"result_digest,omitempty"`
 	Error           string          `json:"error,omitempty"`
 
+	// Undo is the call that takes this one back, if there is one and the arguments may be recorded; of a call that a
+	// person was asked about.
+	Undo *Undo `json:"undo,omitempty"`
+
 	// Durable requires that Write returns only once the record outlives a loss of power.
 	Durable bool `json:"-"`
+}
+
+// An Undo is a call that takes another one back, as far as the names of their tools show.
+type Undo struct {
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments,omitempty"` // not there if a secret was taken out of them
 }
 
 // A Source is where one argument of the call came from, see [middleware.Source]. A record has neither its Value nor

@@ -338,4 +338,6 @@ type answer struct {
 	err      error
 	offers   []Offer // that were shown
 	free     Pattern // as well
+
+	previewed bool // a preview was shown
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/hitl/internal/waiting"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/incoming"
 	"github.com/fairlead-go/fairlead/internal/turn"
@@ -27,7 +28,7 @@ func (a *asker) confirm(ctx context.Context, q query) *waiting.Asked[answer] {
 				slog.String("tool", q.call.Tool.String()), slog.String("class", q.call.Tool.Safety().String()))
 			request := a.request(ctx, q)
 			decision, err := a.ask(ctx, request)
-			return answer{decision: decision, err: err, offers: request.Offers, free: request.Free}
+			return answer{decision: decision, err: err, offers: request.Offers, free: request.Free, previewed: request.Preview != nil}
 		},
 		Lost: answer{err: errors.New("the confirmer ended its goroutine")},
 		Panicked: func(ctx context.Context, v any) answer {
@@ -38,6 +39,9 @@ func (a *asker) confirm(ctx context.Context, q query) *waiting.Asked[answer] {
 		Late: func(ctx context.Context, got answer) { a.late(ctx, q, got) },
 	})
 }
+
+// maxInverse is how many bytes of the name of an inverse are shown.
+const maxInverse = 120
 
 func (a *asker) request(ctx context.Context, q query) Request {
 	r := Request{
@@ -61,6 +65,14 @@ func (a *asker) request(ctx context.Context, q query) Request {
 	}
 	if a.Changes != nil {
 		r.Changes = a.Changes(ctx, q.call)
+	}
+	if a.Preview != nil {
+		r.Preview = a.Preview(ctx, q.call)
+	}
+	if a.Inverse != nil && r.Undo == "" {
+		if by, ok := a.Inverse(ctx, q.call); ok {
+			r.Undo = "can be undone by " + safetext.Word(by.Server+"/"+by.Tool, maxInverse) + ", the opposite by its name"
+		}
 	}
 	if r.Client = clientOf(ctx); a.Client != nil {
 		r.Client = a.Client(ctx, q.call)

@@ -72,6 +72,12 @@ type Options struct {
 	// a host that can look up what is there now shows a person the difference. A panic denies the call. Nil adds nothing
 	// to what the arguments alone show.
 	Changes func(ctx context.Context, call middleware.Call) []Change
+	// Preview tries a call without an effect, within the time of the question, and returns what that has shown; nil for a
+	// call that is not tried. A panic denies the call. Nil tries nothing.
+	Preview func(ctx context.Context, call middleware.Call) *Preview
+	// Inverse returns the call that takes a call back, false for none. The person is shown its name if About has no other
+	// way, and the record of a call that has succeeded has its arguments. A panic denies the call. Nil finds none.
+	Inverse func(ctx context.Context, call middleware.Call) (Inverse, bool)
 	// Client returns the program or the agent that asks for a call, as it names itself, such as "claude-code 2.1". A
 	// panic denies the call. Nil means the client of the MCP server that has the chain, if there is one.
 	Client func(ctx context.Context, call middleware.Call) string

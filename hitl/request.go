@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A Request is what a person is asked about. Tool.Definition has
@@ -29,6 +30,9 @@ type Request struct {
 	ClientIDs json.RawMessage `json:",omitempty"`
 	// Changes are texts that the call changes, by Options.Changes, nil for none.
 	Changes []Change `json:",omitempty"`
+	// Preview is what a trial of the call has shown, by Options.Preview; nil if none was made. An edit is asked about
+	// with a preview of its own.
+	Preview *Preview `json:",omitempty"`
 	// Sources are where the arguments came from, nil unless the chain has package flow. After an edit there are
 	// none. A call with a source that has a Rule has no Offers, and no remembered approval covers it.
 	Sources []Source
@@ -39,7 +43,7 @@ type Request struct {
 	// Turn is which call of its turn it is, of Turns that came together; 0 outside of package batch.
 	Turn, Turns int
 	Why         string    // why the call is wanted, by Options.About
-	Undo        string    // how it can be taken back, by Options.About
+	Undo        string    // how it can be taken back, by Options.About or Options.Inverse
 	Deadline    time.Time // when silence becomes a denial, or the caller has gone
 	// InDoubt is when a call with the same effect was made that may have happened, zero
 	// for none (package doubt). Caution has it, and nothing is offered to be remembered.
@@ -193,6 +197,20 @@ type Change struct {
 	Before, After string // "" is a text that is not there
 	// Source is where Before is from, such as the tool that returned it, "files/read_text_file"; "" if the host knows it.
 	Source string
+}
+
+// A Preview is what a trial of a call has shown.
+type Preview struct {
+	With   string // what made it a trial, such as "dry_run: true"
+	Answer string // the server's text, escape it
+	Failed bool   // the server reported that the trial failed, or did not answer
+}
+
+// An Inverse is a call that takes another one back.
+type Inverse struct {
+	Server, Tool string
+	// Arguments returns its arguments once the call has a result; false if they cannot be made of it.
+	Arguments func(res *mcp.CallToolResult) (json.RawMessage, bool)
 }
 
 // A Draft is one item that a call is to commit.

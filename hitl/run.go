@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/conditions"
 	"github.com/fairlead-go/fairlead/internal/languages"
@@ -60,10 +61,32 @@ func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, erro
 	if middleware.NotSent(err) || middleware.Refused(err) {
 		a.drafts.Return(&yes.call, yes.drafts, yes.life.Asked.ID)
 	}
+	a.undo(ctx, yes.call, res)
 	if yes.edited {
 		res = withEdit(res, yes.call, yes.given)
 	}
 	return res, err
+}
+
+// undo has the record keep how a call that has succeeded is taken back.
+func (a *asker) undo(ctx context.Context, call middleware.Call, res *mcp.CallToolResult) {
+	if a.Inverse == nil || res == nil || res.IsError {
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil { // the call was made
+			a.panicked(ctx, "hitl: the inverse of a call panicked", redact.Value{Call: call, Value: v})
+		}
+	}()
+	by, ok := a.Inverse(ctx, call)
+	if !ok {
+		return
+	}
+	if arguments, ok := by.Arguments(res); ok {
+		callstate.Of(ctx).Write(func(r *callstate.Record) {
+			r.Undo = callstate.Undo{Server: by.Server, Tool: by.Tool, Arguments: arguments}
+		})
+	}
 }
 
 // begin runs before each hand-over of the call. The first one consumes the approval. A later one is a further attempt

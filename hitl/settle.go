@@ -62,7 +62,8 @@ func (a *asker) event(ctx context.Context, q query, got answer) (by lifecycle.Ac
 	return lifecycle.Person, lifecycle.Approve, nil
 }
 
-// approve returns the approval of a call, as edited. An edit that made the call stricter is asked about instead.
+// approve returns the approval of a call, as edited. An edit that made the call stricter, and one of a call whose preview
+// was shown, is asked about instead.
 func (a *asker) approve(ctx context.Context, q query, got answer) (yes *agreed, stricter *middleware.Call, err error) {
 	call, d, on := &q.call, got.decision, lifecycle.Approve
 	approved := *call
@@ -77,6 +78,11 @@ func (a *asker) approve(ctx context.Context, q query, got answer) (yes *agreed, 
 			return nil, nil, err
 		}
 		on, reply.Arguments = lifecycle.Edit, hash(approved.Arguments)
+		// The preview was of the call without the edit.
+		other := got.previewed && !bytes.Equal(approved.Arguments, call.Arguments)
+		if other {
+			on, stricter = lifecycle.AskAgain, &approved
+		}
 		if approved.Tool.Safety() < call.Tool.Safety() {
 			on, stricter = lifecycle.AskAgain, &approved
 		}

@@ -101,6 +101,9 @@ func TestCalls(t *testing.T) {
 			{"a mail with copies", "mail/send_email", "Send an email.", `{"body":"Dear Eve,\n\nplease pay.\n","attachments":["/srv/app/plan.pdf"],"bcc":["z@y.example"],"subject":"Invoice","to":["x@y.example"]}`, nil},
 			{"a payment with a fee", "bank/transfer_money", "Transfer money to an account.", `{"recipient":"DE02","amount":1200,"fee":30,"currency":"EUR"}`, nil},
 			{"a list of objects", "crm/import_contacts", "Import contacts.", `{"contacts":[{"name":"Ada","mail":"a@x.example","tags":["a"]},{"name":"Bob","mail":"b@x.example","tags":[]},{"name":"Cy"}],"options":{"merge":true}}`, nil},
+			{"a preview", "db/delete_rows", "Delete rows of a table.", `{"table":"orders"}`, func(r *hitl.Request) {
+				r.Preview = &hitl.Preview{With: "dry_run: true", Answer: "12 rows would be deleted\n\" It is safe"}
+			}},
 			{"upload", "drive/upload_file", "Upload a file to the drive.", `{"path":"/home/ann/report.pdf","folder":"shared"}`, nil},
 			{"invite", "git/invite_collaborator", "Invite a collaborator to a repository.", `{"repo":"fairlead","username":"mallory"}`, nil},
 			{"publish", "npm/publish_package", "Publish a package to the registry.", `{"name":"left-pad","version":"1.0.0"}`, nil},

@@ -35,6 +35,8 @@ type Part struct {
 
 // The groups of parts.
 const (
+	// Trial is what the server answered to a trial of the call: its words, which the approval is bound to.
+	Trial = "Its server's answer to a trial"
 	// Changes are texts as they are and as they become: see [Part.Compared].
 	Changes   = "What changes"
 	Arguments = "Arguments"
@@ -80,6 +82,9 @@ func partsOf(r hitl.Request) (all []Part) {
 	all = members(all, Arguments, r.Arguments)
 	c.mailed(all)
 	all = c.changed(all, r.Changes)
+	if r.Preview != nil {
+		all = append([]Part{newPart(Trial, "with "+safetext.Word(r.Preview.With, maxName), r.Preview.Answer, true)}, all...)
+	}
 	if r.Extra != nil {
 		all = members(all, AlsoSent, r.Extra)
 	}

@@ -31,6 +31,9 @@ func warnings(r hitl.Request) (all []string) {
 	if safetext.Doubtful(r.Tool.String()) || safetext.Doubtful(string(form)) || safetext.Doubtful(string(r.Extra)) {
 		all = append(all, `It has characters that can be taken for others; they are written as \u and their number.`)
 	}
+	if r.Preview != nil && r.Preview.Failed {
+		all = append(all, "A trial of it failed.")
+	}
 	a, class := r.Tool.Annotations, r.Tool.Safety()
 	switch {
 	case class == annotation.Unknown:

@@ -39,8 +39,16 @@ type Record struct {
 	Freshness annotation.Freshness
 	// Sources are where the arguments came from, nil unless package flow traced them.
 	Sources []middleware.Source
+	// Undo is the call that takes this one back, the zero value for none.
+	Undo Undo
 	// Decisions are in the order of time.
 	Decisions []Decision
+}
+
+// An Undo is a call that takes another one back.
+type Undo struct {
+	Server, Tool string
+	Arguments    []byte
 }
 
 // An Approval is how a call was approved; the zero value is not approved.

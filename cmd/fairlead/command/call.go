@@ -105,13 +105,14 @@ func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target
 		return err
 	}
 	std := standard(person)
-	std.Confirm = hitl.New(person, hitl.Options{Timeout: patience})
+	var all *fleet
+	std.Confirm = hitl.New(person, hitl.Options{Timeout: patience, Inverse: inverseOf(&all)})
 	ended, err := record(&std, o.audit)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, ended()) }()
-	all, err := o.connect(ctx, targets, lock)
+	all, err = o.connect(ctx, targets, lock)
 	if err != nil {
 		return err
 	}

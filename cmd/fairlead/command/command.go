@@ -105,6 +105,7 @@ func root() *cobra.Command {
 		approveCommand(),
 		auditCommand(),
 		callCommand(),
+		undoCommand(),
 		connectCommand(),
 		hookCommand(),
 		inferCommand(),

@@ -139,6 +139,11 @@ func (p *Policy) TrustsResults(t *middleware.Tool) bool {
 	return slices.ContainsFunc(p.Trusted, func(trusted Pattern) bool { return trusted.Matches(t.Server, t.Name()) })
 }
 
+// Previews reports whether a trial of a tool's calls is made before a person is asked about them.
+func (p *Policy) Previews(t *middleware.Tool) bool {
+	return slices.ContainsFunc(p.Previewed, func(previewed Pattern) bool { return previewed.Matches(t.Server, t.Name()) })
+}
+
 var errNobody = fmt.Errorf("policy: nobody is there to be asked; see --approve")
 
 // Apply sets the policy's annotations of tools in a catalog.

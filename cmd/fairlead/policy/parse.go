@@ -59,6 +59,7 @@ func (r *reader) policy() keys {
 		"timeout":     keys{"default": &p.Timeout.Default, "cap": &p.Timeout.Cap},
 		"retry":       keys{"attempts": &p.Retry.Attempts},
 		"cache":       r.lifetimes,
+		"previews":    each(r, &p.Previewed, r.pattern),
 		"budget":      r.budget,
 		"flow": keys{
 			"trusted": each(r, &p.Trusted, r.pattern),

@@ -67,6 +67,8 @@ type Policy struct {
 	Retry   retry.Options
 	// Cache are the tools whose results are cached; none by default.
 	Cache []Lifetime
+	// Previewed are the tools of which a trial is made before a person is asked; none by default.
+	Previewed []Pattern
 	// Trusted are the tools whose results are like the user's words; FlowOff, the flow rules turned off.
 	Trusted []Pattern
 	FlowOff []flow.Rule

@@ -1,0 +1,175 @@
+package proxy_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/display"
+)
+
+const (
+	writeFile = `{"name":"write_file","description":"Overwrite a file.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]},"annotations":{"destructiveHint":true}}`
+	readFile  = `{"name":"read_file","description":"Read a file.","inputSchema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}`
+	deleteAll = `{"name":"delete_rows","description":"Delete rows of a table.","inputSchema":{"type":"object","properties":{"table":{"type":"string"},"dry_run":{"type":"boolean"}},"required":["table"]}}`
+	sendRoom  = `{"name":"lock_room","description":"Lock and delete a room.","inputSchema":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]},"annotations":{"destructiveHint":true}}`
+	openRoom  = `{"name":"unlock_room","description":"Unlock a room.","inputSchema":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}}`
+)
+
+// asked is the person, who keeps the questions and approves.
+type asked struct {
+	mu  sync.Mutex
+	all []hitl.Request
+	say func(r hitl.Request) hitl.Decision
+}
+
+func (a *asked) Confirm(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all = append(a.all, r)
+	if a.say != nil {
+		return a.say(r), nil
+	}
+	return hitl.Decision{Verdict: hitl.Approved, By: "ann"}, nil
+}
+
+// What the call overwrites is read before the question, by a Safe tool of the server alone.
+func TestQuestionShowsWhatIsOverwritten(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		tools, policy string
+		reads         bool
+	}{
+		"a read":                  {writeFile + "," + readFile, `{}`, true},
+		"no read":                 {writeFile, `{}`, false},
+		"a read that is denied":   {writeFile + "," + readFile, `{"rules":[{"tool":"plain/read_file","decide":"deny"}]}`, false},
+		"a read that asks":        {writeFile + "," + readFile, `{"rules":[{"tool":"plain/read_file","decide":"ask"}]}`, false},
+		"a read that is not safe": {writeFile + "," + strings.Replace(readFile, `"Read a file."`, `"Read a file and delete it."`, 1), `{}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newPlain(tt.tools)
+			s.answers(func(method, params string) string {
+				if method == "tools/call" && strings.Contains(params, "read_file") {
+					return `{"content":[{"type":"text","text":"one\ntwo\n"}]}`
+				}
+				return ""
+			})
+			person := new(asked)
+			c := s.client(t, s.proxy(t, proxy.Options{Policy: decided(t, tt.policy), Confirm: person}))
+			got := c.call(`{"name":"write_file","arguments":{"path":"a.txt","content":"one\nthree\n"}}`)
+			read := slices.ContainsFunc(s.calls(), func(params string) bool { return strings.Contains(params, "read_file") })
+			if read != tt.reads || len(person.all) != 1 || strings.Contains(got, "isError\":true") {
+				t.Fatalf("read: %v; %d questions; %s", read, len(person.all), got)
+			}
+			q := display.Of(person.all[0])
+			want := "Write a.txt (10 bytes, 2 lines)"
+			if tt.reads {
+				want = "Overwrite a.txt (8 bytes → 10 bytes)"
+				if rows := strings.Join(q.Parts[0].Rows(40), "|"); rows != "  one|- two|+ three" {
+					t.Errorf("it shows %s", rows)
+				}
+			}
+			if q.Sentence != want {
+				t.Errorf("got %s", q.Sentence)
+			}
+		})
+	}
+}
+
+// A trial is made only if the policy wants it, and an edit of a call with a trial is tried and asked about anew.
+func TestQuestionShowsATrial(t *testing.T) {
+	t.Parallel()
+	for _, previews := range []bool{false, true} {
+		s := newPlain(deleteAll)
+		s.answers(func(method, params string) string {
+			if method != "tools/call" || !strings.Contains(params, `"dry_run":true`) {
+				return ""
+			}
+			return fmt.Sprintf(`{"content":[{"type":"text","text":"would delete %d rows"}]}`, len(params))
+		})
+		person := new(asked)
+		person.say = func(r hitl.Request) hitl.Decision {
+			d := hitl.Decision{Verdict: hitl.Approved, By: "ann"}
+			if len(person.all) == 1 {
+				d.Arguments = []byte(`{"table":"others, with a longer name"}`)
+			}
+			return d
+		}
+		text := `{}`
+		if previews {
+			text = `{"previews":["plain/delete_*"]}`
+		}
+		c := s.client(t, s.proxy(t, proxy.Options{Policy: decided(t, text), Confirm: person}))
+		got := c.call(`{"name":"delete_rows","arguments":{"table":"orders"}}`)
+		var shown []string
+		for _, r := range person.all {
+			if r.Preview != nil {
+				shown = append(shown, r.Preview.With+": "+r.Preview.Answer)
+			}
+		}
+		wantCalls, wantAsked := 1, 1
+		if previews {
+			wantCalls, wantAsked = 3, 2
+			if len(shown) != 2 || shown[0] == shown[1] || !strings.HasPrefix(shown[0], "dry_run: true: would delete") {
+				t.Errorf("the trials show %q", shown)
+			}
+		}
+		calls := s.calls()
+		if len(calls) != wantCalls || len(person.all) != wantAsked || !previews && shown != nil || !strings.Contains(calls[len(calls)-1], `{"table":"others, with a longer name"}`) {
+			t.Errorf("previews %v: calls %q, %d questions, %s", previews, calls, len(person.all), got)
+		}
+	}
+}
+
+// The question names how a call is taken back, and the record keeps it.
+func TestRecordKeepsHowACallIsTakenBack(t *testing.T) {
+	t.Parallel()
+	s := newPlain(sendRoom + "," + openRoom)
+	person := new(asked)
+	var mu sync.Mutex
+	var records []audit.Record
+	sink := audit.SinkFunc(func(_ context.Context, r audit.Record) error {
+		mu.Lock()
+		defer mu.Unlock()
+		records = append(records, r)
+		return nil
+	})
+	c := s.client(t, s.proxy(t, proxy.Options{Policy: decided(t, `{}`), Confirm: person, Audit: sink}))
+	c.call(`{"name":"lock_room","arguments":{"id":"7"}}`)
+	if len(person.all) != 1 || person.all[0].Undo != "can be undone by plain/unlock_room, the opposite by its name" {
+		t.Fatalf("asked %+v", person.all)
+	}
+	if q := display.Of(person.all[0]); slices.Contains(q.Warnings, "It cannot be undone here.") {
+		t.Errorf("the warnings are %q", q.Warnings)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	last := records[len(records)-1]
+	if last.Undo == nil || last.Undo.Tool != "unlock_room" || last.Undo.Server != "plain" || string(last.Undo.Arguments) != `{"id":"7"}` {
+		t.Errorf("the record has %+v", last.Undo)
+	}
+}
+
+// A switch that only tries makes no call harmless which another argument, or a person, has made worse.
+func TestTrialThatIsNotSafeIsNotMade(t *testing.T) {
+	t.Parallel()
+	for name, policy := range map[string]string{
+		"the worst case is wanted":  `{"previews":["plain/*"],"worstCase":true}`,
+		"a tool that is overridden": `{"previews":["plain/*"],"tools":[{"tool":"plain/delete_rows","class":"dangerous"}]}`,
+	} {
+		s := newPlain(deleteAll)
+		person := new(asked)
+		c := s.client(t, s.proxy(t, proxy.Options{Policy: decided(t, policy), Confirm: person}))
+		got := c.call(`{"name":"delete_rows","arguments":{"table":"a"}}`)
+		if calls := s.calls(); len(calls) != 1 || len(person.all) != 1 || strings.Contains(calls[0], "dry_run") {
+			t.Errorf("%s: calls %q, %d questions, %s", name, calls, len(person.all), got)
+		}
+	}
+}
