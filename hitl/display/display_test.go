@@ -299,6 +299,15 @@ func TestComparisonIsWhole(t *testing.T) {
 				in, all := missing.Bytes, 0
 				for _, p := range parts {
 					in += p.Bytes - p.Left.Bytes
+					var seen []string
+					for _, line := range p.Compared() {
+						if line.Mark != "@" {
+							seen = append(seen, line.Text)
+						}
+					}
+					if n := len(strings.Join(seen, "\n")); p.Compared() != nil && (n > p.Bytes-p.Left.Bytes || n < p.Bytes-p.Left.Bytes-1) {
+						t.Errorf("%.20q to %.20q in %+v: %d bytes are seen, %d count as seen", before, after, l, n, p.Bytes-p.Left.Bytes)
+					}
 				}
 				for _, p := range q.Parts {
 					all += p.Bytes
