@@ -90,7 +90,7 @@ func (s *set) beside(ctx context.Context, of *underWay, call middleware.Call) *m
 	if err != nil || judged.Safety() != annotation.Safe {
 		return nil
 	}
-	if v, _ := s.plan.proxy.o.Policy().DecideOn(judged, judged.Safety()); v == policy.Deny || v == policy.Ask {
+	if v, _ := s.plan.proxy.o.Policy().Ruling(judged).Decide(judged.Safety()); v == policy.Deny || v == policy.Ask {
 		return nil
 	}
 	call.Scope += besideScope                                            // the model does not read the answer, so that no value of its calls is from it
