@@ -73,5 +73,5 @@ func (*UnavailableError) NotSent() bool { return true }
 func (*UnavailableError) Unavailable() bool { return true }
 
 func (e *UnavailableError) ForModel() string {
-	return e.Tool.ModelName() + " was not called: a store that prevents a repeated call does not answer now. Nobody has denied the call; try it again later."
+	return e.Tool.ModelName() + " was not called: a store that prevents a repeated call does not answer now. The call was not denied; try it again later."
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/fairlead-go/fairlead/catalog/mount"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/owned"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -79,6 +80,9 @@ type Access struct {
 
 // Open reads a file of access, and reaches the issuer of its tokens. Names of files in it are relative to its folder.
 func Open(ctx context.Context, name string) (*Access, error) {
+	if err := owned.File(name); err != nil {
+		return nil, err
+	}
 	text, err := os.ReadFile(name) //nolint:gosec // the operator names it
 	if err != nil {
 		return nil, err
@@ -154,6 +158,9 @@ func (a *Access) openTLS(dir string) error {
 		return nil
 	}
 	signers, err := os.ReadFile(in(a.TLS.Clients))
+	if err == nil {
+		err = owned.File(in(a.TLS.Clients))
+	}
 	if err != nil {
 		return fmt.Errorf(`"tls": %w`, err)
 	}

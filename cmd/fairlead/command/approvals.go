@@ -55,6 +55,7 @@ answered, as long as the call was not sent.`,
 	for _, c := range []*cobra.Command{list, revoke} {
 		o.register(c)
 		c.Flags().StringVar(&o.store, "store", "", "the `STORE` of the proxies: a folder, or a Redis such as redis://localhost:6379/0")
+		o.registerPlain(c)
 		c.Flags().StringVar(&o.approvals, "approvals", "", "the `URL` of the proxies' --approvals")
 		c.MarkFlagsOneRequired("store", "approvals")
 	}
@@ -91,7 +92,7 @@ func (o *proxyFlags) stores(cmd *cobra.Command, args []string, do func(approvals
 	}
 	files, _ := filepath.Glob(filepath.Join(o.store, approvalsFile("*"))) // the pattern is one
 	for _, name := range files {
-		store, err := approvals.OpenFile(name, nil)
+		store, err := openKept(name, nil)
 		if err != nil {
 			return atFault(err)
 		}

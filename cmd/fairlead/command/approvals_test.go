@@ -25,7 +25,7 @@ func TestApprovalsAreListedAndTakenBack(t *testing.T) {
 			t.Parallel()
 			flags := []string{"--store", filepath.Join(t.TempDir(), "store")}
 			if strings.Contains(kind, "Redis") {
-				flags[1] = redistest.New(t).URL()
+				flags = []string{"--store", redistest.New(t).URL(), "--store-can-approve"}
 			}
 			if strings.Contains(kind, "PostgreSQL") {
 				flags = append([]string{"--approvals", postgrestest.New(t).URL()}, flags[2*strings.Count("PostgreSQL", kind):]...)

@@ -61,7 +61,7 @@ func decidedBeforeAKill(t *testing.T, program, store string) {
 		return res.Content[0].(*mcp.TextContent).Text
 	}
 	start := func() (client *mcp.ClientSession, kill func() error, links <-chan string) {
-		cmd := exec.CommandContext(t.Context(), program, "proxy", "--policy", policy, "--store", store, "--approve", "web", "--reach", "none", "--audit", record, "--", exe)
+		cmd := exec.CommandContext(t.Context(), program, "proxy", "--policy", policy, "--store", store, "--store-can-approve", "--approve", "web", "--reach", "none", "--audit", record, "--", exe)
 		cmd.Env = env
 		said, err := cmd.StderrPipe()
 		if err != nil {
@@ -79,7 +79,7 @@ func decidedBeforeAKill(t *testing.T, program, store string) {
 		return client, func() error { return cmd.Process.Kill() }, found
 	}
 	list := func() string {
-		cmd := exec.CommandContext(t.Context(), program, "approvals", "list", "--store", store, "--", exe)
+		cmd := exec.CommandContext(t.Context(), program, "approvals", "list", "--store", store, "--store-can-approve", "--", exe)
 		cmd.Env = env
 		out, err := cmd.Output()
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/catalog/pins"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/owned"
 	"github.com/spf13/cobra"
 )
 
@@ -184,6 +185,9 @@ func agreed(in io.Reader, out io.Writer, question string, details func() error) 
 func loadLock(path string) (*pins.Lock, error) {
 	if path == "" {
 		return nil, nil //nolint:nilnil // no lock is not an empty one
+	}
+	if err := owned.File(path); err != nil {
+		return nil, fmt.Errorf("--lock: %w", err)
 	}
 	lock, err := pins.Load(path)
 	if errors.Is(err, fs.ErrNotExist) {

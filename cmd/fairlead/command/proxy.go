@@ -31,13 +31,13 @@ type proxyFlags struct {
 
 	approvals string
 
-	policy, listen, access, audit, lock, inbox, store, webhook string
-	replicas                                                   int
-	drain                                                      time.Duration
-	reload                                                     *policy.Live // nil without a policy
-	approve, scopes, reach                                     []string
-	trust, noKnown, readOnly, annotate, observe, verbose       bool
-	headers                                                    []string
+	policy, listen, access, audit, lock, inbox, store, webhook  string
+	replicas                                                    int
+	drain                                                       time.Duration
+	reload                                                      *policy.Live // nil without a policy
+	approve, scopes, reach                                      []string
+	trust, noKnown, readOnly, annotate, observe, verbose, plain bool
+	headers                                                     []string
 }
 
 func proxyCommand() *cobra.Command {
@@ -78,6 +78,7 @@ of OpenTelemetry, spans and metrics of the calls are exported.`,
 	f.BoolVar(&o.observe, "observe", false, "ask nothing, and refuse only what the policy denies; --audit records what would have been done. It protects nothing")
 	f.StringSliceVar(&o.scopes, "scope", nil, "what clients may do, such as crm.read or '*.read' (default everything)")
 	f.StringVar(&o.store, "store", "", "a `FOLDER` that keeps approvals for all proxies in front of the same servers, or a Redis such as redis://localhost:6379/0, where these also share cache and rate limits")
+	o.registerPlain(cmd)
 	f.StringVar(&o.approvals, "approvals", "", "a PostgreSQL `URL`, such as postgres://localhost/fairlead, for approvals, their revocations and the history")
 	f.DurationVar(&o.drain, "drain", drainTime, "how long calls may take to end after SIGTERM, an interrupt, or the end of the input")
 	f.IntVar(&o.replicas, "replicas", 1, "how many proxies share the store")

@@ -18,11 +18,13 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/owned"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/contrib/postgres"
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/redis/go-redis/v9/logging"
+	"github.com/spf13/cobra"
 )
 
 // keyVariable names the variable with the store's key, and after commas with others that are read too during a
@@ -31,6 +33,14 @@ const (
 	keyVariable  = "FAIRLEAD_STORE_KEY"
 	nameVariable = "FAIRLEAD_STORE_NAME_KEY"
 )
+
+// plainFlag names the flag that takes a Redis without a key.
+const plainFlag = "store-can-approve"
+
+// registerPlain adds that flag.
+func (o *proxyFlags) registerPlain(c *cobra.Command) {
+	c.Flags().BoolVar(&o.plain, plainFlag, false, "take a Redis without "+keyVariable+": write access to it is then enough to approve calls")
+}
 
 // keys returns the keys in a variable.
 func keys(variable string) (all [][]byte, err error) {
@@ -96,7 +106,17 @@ func (o *proxyFlags) openFolder(servers []proxy.Server, log *slog.Logger) (*appr
 	if err != nil {
 		return nil, err
 	}
-	return approvals.OpenFile(filepath.Join(o.store, approvalsFile(name)), log)
+	return openKept(filepath.Join(o.store, approvalsFile(name)), log)
+}
+
+// openKept opens a file of approvals, unless another user could have written to it or put it there.
+func openKept(name string, log *slog.Logger) (*approvals.File, error) {
+	for _, its := range []string{filepath.Dir(name), name} {
+		if err := owned.File(its); err != nil {
+			return nil, err
+		}
+	}
+	return approvals.OpenFile(name, log)
 }
 
 // openStore connects to the Redis of --store.
@@ -118,9 +138,11 @@ func (o *proxyFlags) openStore(ctx context.Context, servers []proxy.Server, log 
 			}
 			options.NameKey = all[0]
 		}
+	} else if options.Plain = o.plain; !o.plain {
+		return nil, fmt.Errorf("redis: %s is not set, so that write access to this Redis would be enough to answer for a person, and to read arguments and results; "+
+			"set it to what openssl rand -hex 32 prints, the same in every replica, or accept that with --%s", keyVariable, plainFlag)
 	} else {
-		options.Plain = true
-		cmp.Or(log, slog.New(slog.DiscardHandler)).WarnContext(ctx, "redis: arguments and results are readable in Redis; "+keyVariable+" seals them")
+		cmp.Or(log, slog.New(slog.DiscardHandler)).WarnContext(ctx, "redis: write access to this Redis is enough to answer for a person, and to read arguments and results; "+keyVariable+" seals them")
 	}
 	logging.Disable() // of the client; what it logs is in the errors that the store reports
 	return redis.Open(ctx, o.store, options)

@@ -87,11 +87,88 @@ func TestBadStoreIsOneClearLine(t *testing.T) {
 			var code int
 			var errs string
 			for range 10 { // a connection that takes its time is another error
-				if code, _, errs = told(t, "proxy", "--store", c.url, "https://example.com/mcp"); strings.Contains(errs, c.want) {
+				if code, _, errs = told(t, "proxy", "--store-can-approve", "--store", c.url, "https://example.com/mcp"); strings.Contains(errs, c.want) {
 					break
 				}
 			}
 			if code != 2 || !strings.Contains(errs, c.want) || strings.Contains(errs, "secret") {
+				t.Errorf("exit %d: %s", code, errs)
+			}
+		})
+	}
+}
+
+// A Redis without a key could answer for a person, and is not used without a flag that accepts this.
+func TestRedisWithoutAKeyIsRefused(t *testing.T) {
+	t.Parallel()
+	url := redistest.New(t).URL()
+	for _, args := range [][]string{{"proxy"}, {"approvals", "list"}, {"approvals", "revoke"}} {
+		args = append(args, "--store", url)
+		if args[1] == "revoke" {
+			args = append(args, "4KJX")
+		}
+		code, _, errs := told(t, append(args, "https://example.com/mcp")...)
+		for _, want := range []string{"FAIRLEAD_STORE_KEY is not set", "answer for a person", "openssl rand -hex 32", "--store-can-approve"} {
+			if code != 2 || !strings.Contains(errs, want) {
+				t.Errorf("%v: exit %d, want %q: %s", args, code, want, errs)
+			}
+		}
+	}
+}
+
+// A file or folder that can approve is not used if every user may write to it.
+func TestWhatCanApproveIsOnesOwn(t *testing.T) {
+	t.Parallel()
+	kept := func(t *testing.T) string {
+		t.Helper()
+		dir := t.TempDir()
+		_, _, errs := told(t, "proxy", "--store", dir, "https://example.com/mcp")
+		files, err := filepath.Glob(dir + "/approvals-*.jsonl")
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%v, %v: %s", files, err, errs)
+		}
+		return files[0]
+	}
+	for name, open := range map[string]func(t *testing.T) (file string, args []string){
+		"the policy": func(t *testing.T) (string, []string) {
+			t.Helper()
+			name := file(t, "policy.json", "{}")
+			return name, []string{"proxy", "--policy", name}
+		},
+		"the settings of access": func(t *testing.T) (string, []string) {
+			t.Helper()
+			name := file(t, "access.json", "{}")
+			return name, []string{"proxy", "--listen", "127.0.0.1:0", "--access", name}
+		},
+		"the lock": func(t *testing.T) (string, []string) {
+			t.Helper()
+			name := file(t, "fairlead.lock", "{}")
+			return name, []string{"proxy", "--lock", name}
+		},
+		"the folder of approvals": func(t *testing.T) (string, []string) {
+			t.Helper()
+			name := t.TempDir()
+			return name, []string{"proxy", "--store", name}
+		},
+		"the approvals": func(t *testing.T) (string, []string) {
+			t.Helper()
+			name := kept(t)
+			return name, []string{"proxy", "--store", filepath.Dir(name)}
+		},
+		"approvals that are listed": func(t *testing.T) (string, []string) {
+			t.Helper()
+			name := kept(t)
+			return name, []string{"approvals", "list", "--store", filepath.Dir(name)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			name, args := open(t)
+			if err := os.Chmod(name, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			code, _, errs := told(t, append(args, "https://example.com/mcp")...)
+			if code == 0 || !strings.Contains(errs, name+" can be written by every user") || !strings.Contains(errs, "chmod o-w") {
 				t.Errorf("exit %d: %s", code, errs)
 			}
 		})
@@ -151,7 +228,7 @@ func share(t *testing.T, before func(proxy int)) {
 	var sessions []*mcp.ClientSession
 	for i := range 2 {
 		before(i)
-		url := startProxy(t, web.URL+[]string{"", "/./"}[i], "--store", store) // two spellings of one address
+		url := startProxy(t, web.URL+[]string{"", "/./"}[i], "--store-can-approve", "--store", store) // two spellings of one address
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).
 			Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: "2026-07-28"})
 		if err != nil {
@@ -182,7 +259,10 @@ func share(t *testing.T, before func(proxy int)) {
 func TestDoubtIsHeldAtTheOtherProxy(t *testing.T) {
 	t.Parallel()
 	for kind, flags := range map[string]func(t *testing.T) []string{
-		"Redis":      func(t *testing.T) []string { t.Helper(); return []string{"--store", redistest.New(t).URL()} },
+		"Redis": func(t *testing.T) []string {
+			t.Helper()
+			return []string{"--store-can-approve", "--store", redistest.New(t).URL()}
+		},
 		"PostgreSQL": func(t *testing.T) []string { t.Helper(); return []string{"--approvals", postgrestest.New(t).URL()} },
 	} {
 		t.Run(kind, func(t *testing.T) {
@@ -260,7 +340,7 @@ func TestApprovalsAreOfAFolder(t *testing.T) { //nolint:paralleltest // it chang
 			fromProxy, out := io.Pipe()
 			ended := make(chan int, 1)
 			go func() {
-				ended <- command.Run(context.Background(), []string{"proxy", "--policy", policy, "--store", store, "--approve", "elicit", "--", "./server"}, in, out, io.Discard)
+				ended <- command.Run(context.Background(), []string{"proxy", "--policy", policy, "--store", store, "--store-can-approve", "--approve", "elicit", "--", "./server"}, in, out, io.Discard)
 				_ = out.Close()
 			}()
 			client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{

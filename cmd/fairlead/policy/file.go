@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/fairlead-go/fairlead/cmd/fairlead/owned"
 )
 
 // Load reads a policy file. One that others may write, or another user's but root's, is an error.
@@ -32,8 +34,8 @@ func read(name string) ([]byte, error) {
 	if !info.Mode().IsRegular() { // a pipe would hold the next call until somebody writes
 		return nil, fmt.Errorf("policy: %s is not a regular file", name)
 	}
-	if err := owned(name, info); err != nil {
-		return nil, err
+	if err := owned.Info(name, info); err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
