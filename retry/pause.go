@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -49,8 +48,6 @@ func (p *pauses) left(tool *middleware.Tool) time.Duration {
 // A PausedError is the end of a call that was not sent, since the server wants none of the tool for longer than the call
 // may wait.
 type PausedError struct {
-	fault.Unsent
-
 	Tool *middleware.Tool
 	Wait time.Duration // until calls are taken again
 }
@@ -58,6 +55,9 @@ type PausedError struct {
 func (e *PausedError) Error() string {
 	return fmt.Sprintf("retry: %s was not called, since its server asked for a pause, which lasts %v more; call it again after that", e.Tool, rounded(e.Wait))
 }
+
+// NotSent reports that the call was not sent.
+func (e *PausedError) NotSent() bool { return true }
 
 // ForModel returns when the tool can be called again.
 func (e *PausedError) ForModel() string {

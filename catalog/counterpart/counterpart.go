@@ -190,7 +190,10 @@ func returned(res *mcp.CallToolResult, name string, noun []string) (json.RawMess
 	if res == nil || res.IsError {
 		return nil, false
 	}
-	raw, _ := json.Marshal(res.StructuredContent)
+	raw, err := json.Marshal(res.StructuredContent)
+	if err != nil {
+		return nil, false
+	}
 	if len(res.Content) == 1 && res.StructuredContent == nil {
 		if text, ok := res.Content[0].(*mcp.TextContent); ok {
 			raw = []byte(text.Text)

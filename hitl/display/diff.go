@@ -1,6 +1,9 @@
 package display
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxTable bounds the work on one comparison, in pairs of lines. Texts that differ in more are shown one after the other.
 const maxTable = 1 << 20
@@ -48,8 +51,8 @@ func changed(a, b []string, put func(mark byte, lines ...string)) {
 	for i := range common {
 		common[i] = make([]int32, len(b)+1)
 	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
+	for i := range slices.Backward(a) {
+		for j := range slices.Backward(b) {
 			if a[i] == b[j] {
 				common[i][j] = common[i+1][j+1] + 1
 			} else {

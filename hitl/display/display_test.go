@@ -89,7 +89,7 @@ func TestCalls(t *testing.T) {
 			{"shell", "box/run_command", "Run a shell command.", `{"command":"rm -rf build"}`, nil},
 			{"a list of commands", "box/run_command", "Run a shell command.", `{"command":"ls -la && rm -rf build; git push"}`, nil},
 			{"a function with a name that reads", "box/run_command", "Run a shell command.", `{"command":"ls() { rm -rf ~; }; ls"}`, nil},
-			{"SQL of several tables", "db/query", "Execute a SQL query against the database.", object("sql", "UPDATE a.orders SET x = 'FROM lies' -- FROM comments\n; INSERT INTO \"old ones\" SELECT * FROM orders JOIN people USING (id); DROP TABLE IF EXISTS b"), nil},
+			{"SQL of several tables", "db/query", "Execute a SQL query against the database.", object("sql", "UPDATE a.orders SET x = 'FROM lies' -- FROM comments\n; INSERT INTO \"old ones\" SELECT id FROM orders JOIN people USING (id); DROP TABLE IF EXISTS b"), nil},
 			{"an edit of one place", "files/replace_text", "Replace a text in a file.", `{"path":"a.go","old_str":"one\n\t+ two\nthree\n","new_str":"one\n\t- two\nfour\nthree\n"}`, nil},
 			{"an edit of the newline at the end", "files/replace_text", "Replace a text in a file.", `{"path":"a.go","old_str":"one\n","new_str":"one"}`, nil},
 			{"an overwritten file", "files/write_file", "Create a new file or completely overwrite an existing file with new content.", object("path", "package.json", "content", "{\n  \"name\": \"y\"\n}\n"), func(r *hitl.Request) {

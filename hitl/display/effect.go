@@ -166,7 +166,7 @@ func nameAfter(words []token) string {
 	for len(words) > 0 && words[0].plain && slices.Contains([]string{"IF", "NOT", "EXISTS", "ONLY", "TABLE", "LATERAL"}, strings.ToUpper(words[0].text)) {
 		words = words[1:]
 	}
-	name := ""
+	var name strings.Builder
 	for i, t := range words {
 		if dot := t.plain && t.text == "."; dot != (i%2 == 1) {
 			break
@@ -174,12 +174,12 @@ func nameAfter(words []token) string {
 		if t.plain && (t.text == "(" || t.text == "," || strings.EqualFold(t.text, "SET")) {
 			break
 		}
-		name += t.text
+		name.WriteString(t.text)
 	}
-	if name == "" {
+	if name.Len() == 0 {
 		return ""
 	}
-	return safetext.Word(name, maxWord)
+	return safetext.Word(name.String(), maxWord)
 }
 
 // tokens cuts an SQL text into words, names in quotation marks and signs, without texts and comments.

@@ -118,7 +118,7 @@ func (t *trace) leaves(ctx context.Context) {
 		if !field.IsValid() || !field.CanInterface() {
 			break
 		}
-		ctx, _ = field.Interface().(context.Context)
+		ctx, _ = reflect.TypeAssert[context.Context](field)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

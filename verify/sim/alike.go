@@ -120,7 +120,7 @@ func (c *course) text() string { return strings.Join(c.lines, "\n") }
 var numbers = regexp.MustCompile(`(execution )?\b\d+(: c\d)?`)
 
 // add adds a line without the numbers of executions.
-func (c *course) add(format string, args ...any) {
+func (c *course) addf(format string, args ...any) {
 	c.lines = append(c.lines, numbers.ReplaceAllStringFunc(fmt.Sprintf(format, args...), func(s string) string {
 		before, its := strings.HasPrefix(s, "execution"), strings.Index(s, ":")
 		switch {
@@ -140,9 +140,9 @@ func courseOf(t *testing.T, seed uint64, with onlooker, turns int) *course {
 	w.journal.play(t, w.play)
 	c := &course{reads: w.alike.reads, out: Outcome{len(w.order), len(w.execs), w.violations, func() string { return w.print(w.settings) }}}
 	for _, r := range w.order {
-		c.add("%v asked %d times, ended after %v: %s", r, r.asked, r.ended.Sub(r.begun), w.alike.outcomes[r])
+		c.addf("%v asked %d times, ended after %v: %s", r, r.asked, r.ended.Sub(r.begun), w.alike.outcomes[r])
 		for _, e := range r.execs {
-			c.add("%v sent to %s %s at %v as %s: %s", r, e.server, e.replica, e.start.Sub(w.start), e.fault, e.text)
+			c.addf("%v sent to %s %s at %v as %s: %s", r, e.server, e.replica, e.start.Sub(w.start), e.fault, e.text)
 		}
 	}
 	return c

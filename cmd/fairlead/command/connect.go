@@ -93,12 +93,11 @@ func (o *connectFlags) run(cmd *cobra.Command, _ []string) error {
 
 // guard returns what is put in front of the servers.
 func (o *connectFlags) guard() (connect.Guard, error) {
-	program, err := o.program, error(nil)
-	if program == "" {
-		program, err = os.Executable()
-	} else {
-		program, err = filepath.Abs(program)
+	find := os.Executable
+	if o.program != "" {
+		find = func() (string, error) { return filepath.Abs(o.program) }
 	}
+	program, err := find()
 	if err != nil {
 		return connect.Guard{}, err
 	}

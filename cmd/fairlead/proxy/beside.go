@@ -94,7 +94,7 @@ func (s *set) beside(ctx context.Context, of *underWay, call middleware.Call) *m
 		return nil
 	}
 	call.Scope += besideScope                                            // the model does not read the answer, so that no value of its calls is from it
-	own, cancel := context.WithTimeout(context.Background(), besideTime) //nolint:contextcheck // nothing of the client's call is of this one
+	own, cancel := context.WithTimeout(context.Background(), besideTime) // nothing of the client's call is of this one
 	defer cancel()
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()

@@ -71,8 +71,10 @@ func contradiction(format string, args ...any) *jsonrpc.Error {
 
 // headerText returns the text that a header stands for, which may be in base64. It reports false if it cannot be read.
 func headerText(value string) (string, bool) {
-	encoded, is := strings.CutPrefix(value, "=?base64?")
-	if encoded, is = strings.CutSuffix(encoded, "?="); !is || !strings.HasPrefix(value, "=?base64?") {
+	const before, behind = "=?base64?", "?="
+	encoded, begins := strings.CutPrefix(value, before)
+	encoded, ends := strings.CutSuffix(encoded, behind)
+	if !begins || !ends {
 		return value, true
 	}
 	text, err := base64.StdEncoding.DecodeString(encoded)
