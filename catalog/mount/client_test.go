@@ -78,7 +78,7 @@ func TestClientCallsGoThroughTheChain(t *testing.T) {
 			if got, err := m.session.GetPrompt(mcptest.Context(t), &mcp.GetPromptParams{Name: "hello"}); err != nil || got.Description != "hi" {
 				t.Errorf("got %v, %v", got, err)
 			}
-			if got, err := m.session.ListTools(mcptest.Context(t), nil); err != nil || len(got.Tools) != 4 {
+			if got, err := m.session.ListTools(mcptest.Context(t), nil); err != nil || len(got.Tools) != 5 {
 				t.Errorf("got %v, %v", got, err)
 			}
 		})

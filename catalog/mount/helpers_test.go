@@ -38,7 +38,7 @@ type backend struct {
 
 func newBackend() *backend {
 	b := &backend{server: mcptest.New()}
-	for _, name := range []string{"list_notes", "delete_file", "update_file", "frobnicate"} {
+	for _, name := range []string{"list_notes", "list_tags", "delete_file", "update_file", "frobnicate"} {
 		mcptest.Add(b.server, mcptest.Tool(name, ""), func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

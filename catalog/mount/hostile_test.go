@@ -89,8 +89,8 @@ func (c trial) run(t *testing.T, within func(func(*testing.T)) func(*testing.T),
 				t.Errorf("the server executed it %d times, want %d", got, side.executed)
 			}
 			before := executed()
-			_, err = caller.CallTool(mcptest.Context(t), middleware.Call{
-				ID: "2", Scope: "ann", Tool: unclassed(t, "srv", "list_notes"), Arguments: json.RawMessage(`{"path":"b"}`),
+			_, err = caller.CallTool(mcptest.Context(t), middleware.Call{ // of another tool: a pause is that of one
+				ID: "2", Scope: "ann", Tool: unclassed(t, "srv", "list_tags"), Arguments: json.RawMessage(`{"path":"b"}`),
 			})
 			alive := err == nil && executed() == before+1
 			if !alive && executed() != before {
