@@ -127,7 +127,7 @@ func (d *doubter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 		return nil, err
 	}
 	if len(first) == 0 {
-		return d.make(ctx, call, nil)
+		return d.make(ctx, call, effect, nil)
 	}
 	last := first[len(first)-1]
 	if read := d.readOf(call.Tool); d.Ledger.hold(ctx, first, read) {
@@ -138,7 +138,7 @@ func (d *doubter) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	note(ctx, d.Logger, "repeated", last, "")
 	state.Write(func(r *callstate.Record) { r.InDoubt = last.Time })
 	ctx, call = raised(ctx, call, last.Time)
-	return d.make(ctx, call, first)
+	return d.make(ctx, call, effect, first)
 }
 
 // newKey returns a key for entries of a call.
@@ -146,19 +146,19 @@ func newKey() string { return rand.Text() }
 
 var errGone = errors.New("doubt: its goroutine has ended")
 
-// make makes a call, and records what came of it even if its goroutine is ended.
-func (d *doubter) make(ctx context.Context, call middleware.Call, first []*entry) (res *mcp.CallToolResult, err error) {
+// make makes a call with an effect, and records what came of it even if its goroutine is ended.
+func (d *doubter) make(ctx context.Context, call middleware.Call, effect string, first []*entry) (res *mcp.CallToolResult, err error) {
 	err = middleware.OutcomeUnknown(call, errGone)
-	defer func() { d.over(ctx, call, first, res, err) }()
+	defer func() { d.over(ctx, call, effect, first, res, err) }()
 	return fault.Call(ctx, d.next, call)
 }
 
 // over enters a call whose outcome is unknown, and settles what it has repeated.
-func (d *doubter) over(ctx context.Context, call middleware.Call, first []*entry, res *mcp.CallToolResult, err error) {
+func (d *doubter) over(ctx context.Context, call middleware.Call, effect string, first []*entry, res *mcp.CallToolResult, err error) {
 	switch {
 	case unknown(ctx, call, err):
 		d.Ledger.settle(ctx, first)
-		d.enter(ctx, call)
+		d.enter(ctx, call, effect)
 	case err == nil && !res.NeedsInput():
 		for _, e := range d.Ledger.settle(ctx, first) {
 			note(ctx, d.Logger, "settled by a person", e, callstate.Of(ctx).Record().By)

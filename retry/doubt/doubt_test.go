@@ -306,3 +306,23 @@ func TestWithoutAConfirmer(t *testing.T) {
 		}
 	}
 }
+
+// A caller that writes over its arguments while the call is made does not change what is in doubt.
+func TestDoubtIsAboutWhatCame(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"create_order", "send_payment"} {
+		w := newWorld(t, doubt.Options{}, hitl.Options{})
+		buffer := json.RawMessage(`{"amount":5,"to":"bob"}`)
+		w.lose = func(middleware.Call) error {
+			copy(buffer, `{"amount":7`)
+			return errLost
+		}
+		if _, err := w.caller.CallTool(t.Context(), middleware.Call{Tool: tool(name), Arguments: buffer}); !unknown(err) {
+			t.Fatal(err)
+		}
+		w.lose = func(middleware.Call) error { return nil }
+		if err := w.call(name, `{"amount":5,"to":"bob"}`); !errors.Is(err, doubt.ErrHeld) {
+			t.Errorf("%s: the repetition ended as %v", name, err)
+		}
+	}
+}

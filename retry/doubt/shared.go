@@ -121,10 +121,11 @@ func (i *intent) CallTool(ctx context.Context, call middleware.Call) (res *mcp.C
 	}
 	ctx, state := callstate.Ensure(ctx)
 	flight := newKey()
-	all, err := i.entriesOf(state, call, flight)
+	effect, err := i.effectOf(state, &call)
 	if err != nil {
 		return nil, err
 	}
+	all := i.entriesOf(state, call, effect, flight)
 	for _, e := range all {
 		e.Replica = i.Ledger.replica
 	}
@@ -143,36 +144,29 @@ func (i *intent) CallTool(ctx context.Context, call middleware.Call) (res *mcp.C
 	return fault.Call(ctx, i.next, call)
 }
 
-// entriesOf returns what is entered for a call: its effect, and if a person edited the arguments those of both.
-func (d *doubter) entriesOf(state *callstate.State, call middleware.Call, key string) (all []*entry, err error) {
+// entriesOf returns what is entered for a call: the effect that it had when it came, and those of the arguments that a person
+// was asked about and of their edit, if they are others. The caller may have written over its arguments since.
+func (d *doubter) entriesOf(state *callstate.State, call middleware.Call, effect, key string) (all []*entry) {
+	effects := []string{effect}
 	record := state.Record()
-	arguments := [][]byte{call.Arguments}
-	if record.Edited != nil {
-		arguments = [][]byte{call.Arguments, record.Edited}
-	}
-	if record.Edited != nil && record.Asked != nil {
-		arguments[0] = record.Asked
-	}
-	for n, its := range arguments {
-		call.Arguments = its
-		effect, err := d.effectOf(state, &call)
-		if err != nil && n == 0 {
-			return nil, err
+	for _, its := range [][]byte{record.Asked, record.Edited} {
+		if call.Arguments = its; its == nil {
+			continue
 		}
-		if err == nil {
-			all = append(all, d.newEntry(&call, effect, key+string(rune('0'+n))))
+		if other, err := d.effectOf(state, &call); err == nil && !slices.Contains(effects, other) {
+			effects = append(effects, other)
 		}
 	}
-	return all, nil
+	for n, its := range effects {
+		all = append(all, d.newEntry(&call, its, key+string(rune('0'+n))))
+	}
+	return all
 }
 
 // enter enters a call whose outcome is unknown: into the store, or here as well if the store does not answer.
-func (d *doubter) enter(ctx context.Context, call middleware.Call) {
+func (d *doubter) enter(ctx context.Context, call middleware.Call, effect string) {
 	state := callstate.Of(ctx)
-	all, err := d.entriesOf(state, call, state.Record().Flight)
-	if err != nil {
-		return // the arguments cannot be read, so nothing was sent
-	}
+	all := d.entriesOf(state, call, effect, state.Record().Flight)
 	for _, e := range all {
 		if note(ctx, d.Logger, "in doubt", e, ""); d.Ledger.shared == nil {
 			d.Ledger.enter(e)
