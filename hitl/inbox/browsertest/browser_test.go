@@ -336,17 +336,30 @@ func TestRememberedAndTakenBack(t *testing.T) {
 	defer other.Close()
 	d.do(d.browser, reads("Do not ask about files/delete_file with "+sentence+`, for "session 1", until `), reads("by ada, since "), reads("used 2 times"))
 	d.screenshot(d.browser, "remembered")
-	d.do(d.browser, chromedp.Evaluate[chromedp.Void](`document.querySelector("#remembered button").focus()`), chromedp.KeyEvent(kb.Enter),
+	d.do(d.browser, chromedp.Evaluate[chromedp.Void](`document.querySelector("#remembered button").focus()`))
+	if err := <-d.calls(`{"path":"drafts/f"}`); err != nil { // the page is read again, with another count of uses
+		t.Error(err)
+	}
+	over := d.calls(`{"path":"elsewhere"}`)
+	d.do(d.browser, reads("used 3 times"), visible("article:not(.over) .no"))
+	if !got[bool](d, d.browser, `document.activeElement.matches("#remembered button")`) {
+		t.Error("the button that had the focus lost it when the page was read again")
+	}
+	d.do(d.browser, chromedp.KeyEvent(kb.Enter),
 		reads("files/delete_file with "+sentence+": taken back."), reads("Nothing is remembered."))
 	if left, err := other.List(t.Context()); err != nil || len(left) != 0 {
 		t.Errorf("another process has %+v, %v", left, err)
 	}
-	over := d.calls(`{"path":"drafts/g"}`)
-	d.do(d.browser, visible("article:not(.over) .no"), click("article:not(.over) .no"))
+	d.do(d.browser, click("article:not(.over) .no"), until(`document.querySelector("article:not(.over)") === null`))
+	if err := <-over; !errors.Is(err, hitl.ErrDenied) {
+		t.Errorf("elsewhere: got %v", err)
+	}
+	over = d.calls(`{"path":"drafts/g"}`)
+	d.do(d.browser, click("article:not(.over) .no"))
 	if err := <-over; !errors.Is(err, hitl.ErrDenied) {
 		t.Errorf("after it was taken back: got %v", err)
 	}
-	d.wantExecuted(6, "")
+	d.wantExecuted(7, "")
 }
 
 func TestExpires(t *testing.T) {

@@ -176,10 +176,24 @@ function list(fresh) {
     say(text.textContent);
   }
   for (const id of ['history', 'remembered', 'waiting-title', 'more']) {
-    document.getElementById(id)?.replaceChildren(...fresh.getElementById(id).childNodes);
+    renew(document.getElementById(id), fresh.getElementById(id));
   }
   document.title = fresh.title;
   count();
+}
+
+// renew replaces a part of the page where it differs, and gives the focus to the control that sends the same as the one
+// that had it: a key that is pressed meanwhile would otherwise go to the page.
+function renew(part, fresh) {
+  if (!part || part.isEqualNode(fresh)) return;
+  const focused = part.contains(document.activeElement) ? sends(document.activeElement) : null;
+  part.replaceChildren(...fresh.childNodes);
+  if (focused) [...part.querySelectorAll('button')].find((button) => sends(button) === focused)?.focus({ preventScroll: true });
+}
+
+// sends returns where a button's form goes and what with.
+function sends(button) {
+  return button.form && `${button.form.action}?${new URLSearchParams(new FormData(button.form, button))}`;
 }
 
 // over closes the page of a question that is decided.
