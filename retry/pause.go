@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -69,7 +70,7 @@ func (e *PausedError) RetryAfter() time.Duration { return e.Wait }
 
 // rounded returns a wait in whole seconds, not less than it is.
 func rounded(wait time.Duration) time.Duration {
-	return max((wait + time.Second - 1).Truncate(time.Second), time.Second)
+	return max(fault.RoundUp(wait, time.Second), time.Second)
 }
 
 // pause waits until the tool's pause is over, if the call may wait that long. It returns an error of a call that was not

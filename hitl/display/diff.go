@@ -15,37 +15,35 @@ const (
 	added   = '+'
 )
 
-// compare returns the lines of two texts in one order, each with a mark: whether it is in both of them, in the first or
-// in the second. Nothing is folded: the first text is all that is not added, and the second all that is not removed. A
-// missing newline at the end makes no difference.
-func compare(before, after string) (text string, marks []byte) {
-	a, b := linesOf(before), linesOf(after)
+// Compare returns the lines of two texts in one order, each with a mark: [Line.Mark] is " " for one that is in both of
+// them, "-" in the first alone, "+" in the second alone. Nothing is folded: the first text is all that is not added, and
+// the second all that is not removed. Between the lines that both begin and end with, the longest common subsequence
+// stays; where that would take more than a million pairs of lines, none does.
+func Compare(before, after []string) []Line {
 	start := 0
-	for start < len(a) && start < len(b) && a[start] == b[start] {
+	for start < len(before) && start < len(after) && before[start] == after[start] {
 		start++
 	}
 	end := 0
-	for end < len(a)-start && end < len(b)-start && a[len(a)-1-end] == b[len(b)-1-end] {
+	for end < min(len(before), len(after))-start && before[len(before)-1-end] == after[len(after)-1-end] {
 		end++
 	}
-	var all []string
-	put := func(mark byte, lines ...string) {
-		for _, line := range lines {
-			all, marks = append(all, line), append(marks, mark)
-		}
-	}
-	put(kept, a[:start]...)
-	changed(a[start:len(a)-end], b[start:len(b)-end], put)
-	put(kept, a[len(a)-end:]...)
-	return strings.Join(all, "\n"), marks
+	all := marked(nil, kept, before[:start])
+	all = changed(all, before[start:len(before)-end], after[start:len(after)-end])
+	return marked(all, kept, before[len(before)-end:])
 }
 
-// changed puts the lines of two texts by their longest common subsequence.
-func changed(a, b []string, put func(mark byte, lines ...string)) {
+func marked(all []Line, mark byte, lines []string) []Line {
+	for _, line := range lines {
+		all = append(all, Line{Mark: string(mark), Text: line})
+	}
+	return all
+}
+
+// changed appends the lines of two texts by their longest common subsequence.
+func changed(all []Line, a, b []string) []Line {
 	if len(a) == 0 || len(b) == 0 || len(a)*len(b) > maxTable {
-		put(removed, a...)
-		put(added, b...)
-		return
+		return marked(marked(all, removed, a), added, b)
 	}
 	common := make([][]int32, len(a)+1) // of what begins at a line of each
 	for i := range common {
@@ -64,18 +62,26 @@ func changed(a, b []string, put func(mark byte, lines ...string)) {
 	for i < len(a) && j < len(b) {
 		switch {
 		case a[i] == b[j]:
-			put(kept, a[i])
+			all = marked(all, kept, a[i:i+1])
 			i, j = i+1, j+1
 		case common[i+1][j] >= common[i][j+1]:
-			put(removed, a[i])
+			all = marked(all, removed, a[i:i+1])
 			i++
 		default:
-			put(added, b[j])
+			all = marked(all, added, b[j:j+1])
 			j++
 		}
 	}
-	put(removed, a[i:]...)
-	put(added, b[j:]...)
+	return marked(marked(all, removed, a[i:]), added, b[j:])
+}
+
+// compare returns the lines of a comparison, and the mark of each. A missing newline at the end makes no difference.
+func compare(before, after string) (text string, marks []byte) {
+	var all []string
+	for _, line := range Compare(linesOf(before), linesOf(after)) {
+		all, marks = append(all, line.Text), append(marks, line.Mark[0])
+	}
+	return strings.Join(all, "\n"), marks
 }
 
 // linesOf returns the lines of a text; an empty one has none.
