@@ -91,6 +91,8 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if err != nil {
 		return nil, err
 	}
+	trusted := c.Trusted(call.Tool)
+	c.Tracker.input(name, &call, trusted)
 	sources, passes := c.trace(s, &call, form)
 	inner, its := ctx, call
 	if sources != nil {
@@ -106,7 +108,7 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	}
 	res, err := c.next.CallTool(inner, its)
 	c.Tracker.passed(call, passes, res, err)
-	c.Tracker.take(name, s, call, res, err, c.Trusted(call.Tool))
+	c.Tracker.take(name, s, call, res, err, trusted)
 	return res, err
 }
 

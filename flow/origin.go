@@ -38,6 +38,7 @@ type lookup struct {
 	kind   argumentKind
 	raw    string
 	norm   []byte
+	own    *result // the definition of the tool
 }
 
 // The lengths, in folded bytes, of the shortest value that is searched, the shortest that may be a part of a
@@ -88,6 +89,9 @@ func (l *lookup) origin() origin {
 	if o.result == nil && n >= minPart && (l.kind == kindText || l.kind == kindCommand || n > 4*minPassage) {
 		o = l.passage()
 	}
+	if o.result == nil {
+		o = l.definition()
+	}
 	o.from = cmp.Or(o.from, fromNowhere)
 	return o
 }
@@ -127,7 +131,7 @@ func (l *lookup) said(t *folded.Text) bool {
 func (l *lookup) search(norm []byte, how string) (best origin) {
 	short := len(norm) < minInside || len(bytes.Trim(norm, "0123456789")) == 0
 	var vouched origin // of a trusted result
-	for _, groups := range l.s.all() {
+	for _, groups := range l.s.all(l.kind) {
 		for _, g := range groups {
 			for all := g.candidates(norm); all != 0; all &= all - 1 {
 				r := g.results[bits.TrailingZeros64(all)]
@@ -209,7 +213,7 @@ func (l *lookup) split() (found origin) {
 // longest returns the length of the longest beginning of the value that a result may have.
 func (l *lookup) longest() int {
 	most := 0
-	for _, groups := range l.s.all() {
+	for _, groups := range l.s.all(l.kind) {
 		for _, g := range groups {
 			all := g.used
 			for i := 0; i+gramLen <= len(l.norm); i++ {
@@ -233,7 +237,7 @@ func (l *lookup) passage() origin {
 		if len(norm) < minPassage || len(norm) == len(l.norm) {
 			continue
 		}
-		mine := lookup{l.s, l.host, l.server, kindText, passage, norm}
+		mine := lookup{l.s, l.host, l.server, kindText, passage, norm, nil}
 		if slices.ContainsFunc(l.s.user, mine.said) {
 			continue
 		}

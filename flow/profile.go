@@ -23,6 +23,7 @@ type profile struct {
 	kinds   map[string]argumentKind // by name
 	stems   [][]byte                // of the words of its name
 	commits bool                    // it spends or binds
+	defined *result                 // its definition as a text
 	moves   bool                    // it moves or copies things, from one place to another
 }
 
@@ -30,7 +31,7 @@ func (t *tracer) profile(tool *middleware.Tool) *profile {
 	if p, ok := t.tools.Get(tool.Definition); ok {
 		return p
 	}
-	p := &profile{kinds: make(map[string]argumentKind)}
+	p := &profile{kinds: make(map[string]argumentKind), defined: defined(tool, t.Trusted(tool))}
 	p.members(tool.Definition.InputSchema, 0)
 	for _, word := range split(tool.Name()) {
 		p.commits, p.moves = p.commits || slices.Contains(commits, word), p.moves || word == "move" || word == "copy" || word == "rename"

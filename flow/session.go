@@ -26,8 +26,10 @@ type session struct {
 	userBytes int
 	groups    []*group
 	pending   []*result // that are not yet in a group, the oldest first
+	listed    []*group  // lists of definitions, each of one, which sessions share
 	seq       int       // of the next call
-	results   int
+	results   int       // of calls
+	heard     int       // of channels
 	bytes     int
 	forgot    bool                    // results of it were given up
 	kinds     map[string]argumentKind // of arguments that no schema has, see trace.kind
@@ -56,15 +58,30 @@ type result struct {
 	sensitive bool
 	passed    bool    // an earlier call wrote it somewhere
 	through   *result // from which the object of its call has something
+	channel   string  // the method that carried it, "" for the result of a call
 }
 
 // add adds a result, which is folded when the first value is looked up, and gives up the oldest beyond the
 // limits.
 func (s *session) add(r *result, l Limits) {
 	s.pending = append(s.pending, r)
-	s.results++
+	s.number(r, 1)
 	s.bytes += len(r.raw)
-	for s.results > 1 && (s.results > l.Results || s.bytes > l.Bytes) {
+	s.fit(l)
+}
+
+// number counts a result, or one less.
+func (s *session) number(r *result, by int) {
+	if r.channel != "" {
+		s.heard += by
+	} else {
+		s.results += by
+	}
+}
+
+// fit gives up the oldest results beyond the limits.
+func (s *session) fit(l Limits) {
+	for s.results+s.heard > 1 && (s.results > l.Results || s.heard > l.Results || s.bytes > l.Bytes) {
 		s.dropOldest()
 	}
 }
@@ -84,14 +101,13 @@ func (s *session) settle() {
 // dropOldest gives up the oldest result. Values from it are then unknown, which forgot records.
 func (s *session) dropOldest() {
 	s.forgot = true
-	s.results--
-	if len(s.groups) == 0 {
-		s.bytes -= len(s.pending[0].raw)
-		s.pending = s.pending[1:]
-		return
-	}
 	var gone *result
-	s.groups, gone = dropFirst(s.groups)
+	if len(s.groups) == 0 {
+		gone, s.pending = s.pending[0], s.pending[1:]
+	} else {
+		s.groups, gone = dropFirst(s.groups)
+	}
+	s.number(gone, -1)
 	s.bytes -= len(gone.raw)
 }
 
@@ -107,12 +123,17 @@ func dropFirst(groups []*group) ([]*group, *result) {
 	return groups, gone
 }
 
-// all returns the groups of the session, and those of what sessions of its scope passed on.
-func (s *session) all() [2][]*group {
-	if s.shared == nil {
-		return [2][]*group{s.groups}
+// all returns the groups of the session, those of what sessions of its scope passed on, and for a value of an exact kind
+// the lists of definitions.
+func (s *session) all(kind argumentKind) (all [3][]*group) {
+	all[0] = s.groups
+	if s.shared != nil {
+		all[1] = s.shared.groups
 	}
-	return [2][]*group{s.groups, s.shared.groups}
+	if len(s.listed) > 0 && kind.exact() {
+		all[2] = s.listed
+	}
+	return all
 }
 
 // held returns about how many bytes the session takes, with its index.

@@ -129,7 +129,7 @@ func (tr *trace) leaf(name, value string, isText bool) {
 		return
 	}
 	look := &tr.s.look
-	*look = lookup{s: tr.s, host: tr.host, server: tr.call.Tool.Server, kind: kind, raw: value, norm: tr.s.value.Set(value)}
+	*look = lookup{s: tr.s, host: tr.host, server: tr.call.Tool.Server, kind: kind, raw: value, norm: tr.s.value.Set(value), own: tr.p.defined}
 	o := look.origin()
 	rule, note := tr.judge(kind, &o, look.norm)
 	if rule == "" && tr.sensitive(kind, &o, value) {
@@ -177,6 +177,8 @@ func (tr *trace) matters(kind argumentKind, o *origin, norm []byte) bool {
 		return o.how != ""
 	}
 	switch {
+	case o.offers(kind):
+		return false
 	case kind.leads():
 		return true
 	case kind == kindTime || kind == kindChoice || !tr.s.known:
@@ -219,7 +221,7 @@ func (tr *trace) instructed() {
 	tr.s.settle()
 	for _, g := range tr.s.groups {
 		for _, r := range g.results {
-			if r == nil || r.trusted || r.tool.Name() == tr.call.Tool.Name() && r.tool.Server == tr.call.Tool.Server {
+			if r == nil || r.trusted || r.tool.Server == tr.call.Tool.Server && (r.channel != "" || r.tool.Name() == tr.call.Tool.Name()) {
 				continue
 			}
 			if at := r.text.Names(tr.p.stems); at >= 0 {

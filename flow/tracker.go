@@ -2,6 +2,7 @@ package flow
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"slices"
 	"strings"
 	"sync"
@@ -28,15 +29,17 @@ type Limits struct {
 type Tracker struct {
 	limits Limits
 
-	mu       sync.Mutex // never taken while a session's is held
-	sessions *simplelru.LRU[string, *session]
-	lost     *simplelru.LRU[string, struct{}] // sessions that were evicted
-	lostMore bool                             // and some of them are not in lost
-	total    int
-	host     []*folded.Text // of all sessions
-	scopes   *simplelru.LRU[string, *scope]
-	made     int64        // sessions
-	clock    atomic.Int64 // counts results
+	mu          sync.Mutex // never taken while a session's is held
+	sessions    *simplelru.LRU[string, *session]
+	lost        *simplelru.LRU[string, struct{}] // sessions that were evicted
+	lostMore    bool                             // and some of them are not in lost
+	total       int
+	listed      *simplelru.LRU[[sha256.Size]byte, *group] // lists of definitions
+	listedBytes int
+	host        []*folded.Text // of all sessions
+	scopes      *simplelru.LRU[string, *scope]
+	made        int64        // sessions
+	clock       atomic.Int64 // counts results
 }
 
 // maxLost is how many evicted sessions are known by name. Beyond it every new session counts as one that was evicted.
@@ -49,6 +52,7 @@ func NewTracker(l Limits) *Tracker {
 	gone := func(_ string, s *session) { t.total -= s.counted }
 	t.sessions, _ = simplelru.NewLRU(t.limits.Sessions+1, gone) // its one error is a size of 0 or less
 	t.lost, _ = simplelru.NewLRU[string, struct{}](maxLost, nil)
+	t.listed, _ = simplelru.NewLRU(maxAllListed, func(_ [sha256.Size]byte, g *group) { t.listedBytes -= g.held() })
 	t.scopes, _ = simplelru.NewLRU[string, *scope](t.limits.Sessions, nil)
 	return t
 }

@@ -14,7 +14,8 @@ type Source struct {
 	// From is "user", "host", "result" or "unknown".
 	From string `json:"from"`
 	// Tool, Call and Ago name the result: its tool as "server/tool", the ID of its call, and
-	// how many calls ago it came.
+	// how many calls ago it came. A text that is not the result of a call has the method that carried it in place of
+	// the tool, as in "server/resources/read", and no Call.
 	Tool    string `json:"tool,omitempty"`
 	Call    string `json:"call,omitempty"`
 	Ago     int    `json:"ago,omitempty"`
@@ -39,14 +40,16 @@ func (s Source) String() string {
 		if s.Trusted {
 			trust = "trusted"
 		}
-		when := fmt.Sprintf("%d calls ago", s.Ago)
-		switch s.Ago {
-		case 0:
-			when = "in another session"
-		case 1:
-			when = "1 call ago"
+		when := fmt.Sprintf(", %d calls ago", s.Ago)
+		switch {
+		case s.Ago == 1:
+			when = ", 1 call ago"
+		case s.Ago == 0 && s.Call == "": // it stands in a list of definitions
+			when = ""
+		case s.Ago == 0:
+			when = ", in another session"
 		}
-		fmt.Fprintf(&b, "from %s, %s, %s", s.Tool, when, trust)
+		fmt.Fprintf(&b, "from %s%s, %s", s.Tool, when, trust)
 		if s.How != "" {
 			b.WriteString(", " + s.How)
 		}

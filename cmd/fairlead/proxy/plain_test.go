@@ -136,8 +136,14 @@ func (s *plain) client(t *testing.T, p *proxy.Proxy) *lineClient {
 		out := bufio.NewScanner(outRead)
 		out.Buffer(nil, 1<<20)
 		for out.Scan() {
-			var m struct{ ID json.RawMessage }
-			if json.Unmarshal(out.Bytes(), &m) == nil && m.ID != nil {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			switch _ = json.Unmarshal(out.Bytes(), &m); {
+			case m.ID != nil && m.Method != "" && c.reply != "":
+				c.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + c.reply + `}`)
+			case m.ID != nil:
 				c.answer(string(m.ID)) <- out.Text()
 			}
 		}
@@ -171,8 +177,9 @@ func newPlain(tools ...string) *plain { return &plain{tools: strings.Join(tools,
 
 // A lineClient writes lines to a proxy and reads its answers.
 type lineClient struct {
-	t  *testing.T
-	in io.Writer
+	t     *testing.T
+	in    io.Writer
+	reply string // to requests of a server; "" for none
 
 	mu      sync.Mutex
 	answers map[string]chan string

@@ -230,6 +230,7 @@ func (s *server) receive(m *message, about string) {
 			s.refuse(m, err)
 			return
 		}
+		s.takeIn(m.Method, m)
 		s.session.fromServer(s, m, about)
 		return
 	}
@@ -259,6 +260,7 @@ func (s *server) receive(m *message, about string) {
 // answered ends a request with its answer, if that can be read in one way only.
 func (s *server) answered(r *request, m *message) {
 	if r.Method == methodListTools { // the list is read a tool at a time
+		s.takeIn(r.Method, m)
 		r.end(m, m.odd)
 		return
 	}
@@ -266,6 +268,7 @@ func (s *server) answered(r *request, m *message) {
 		r.end(nil, &ambiguousError{fmt.Errorf("proxy: the answer of the server %q was not passed on: %w", s.Name, err), slices.Concat(m.Result, m.Error)})
 		return
 	}
+	s.takeIn(r.Method, m)
 	r.end(m, nil)
 }
 

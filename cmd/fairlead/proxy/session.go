@@ -341,6 +341,7 @@ func (s *session) fromPerson(m *message) {
 	case r.answer != nil:
 		r.answer <- answerOf{m: m}
 	default:
+		r.server.takeAnswer(r, m)
 		r.server.relay(s.ctx, &message{ID: r.ID, Result: m.Result, Error: m.Error})
 	}
 }
