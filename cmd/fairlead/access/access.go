@@ -6,7 +6,8 @@
 //	  "tls": {"certificate": "tls.crt", "key": "tls.key", "clients": "ca.crt"},
 //	  "tokens": {"issuer": "https://login.example", "audience": "https://fairlead.example/mcp", "user": "email", "scopes": "scope"},
 //	  "approvers": ["ann@example.com"],
-//	  "sessions": 100
+//	  "sessions": 100, "requests": 2000,
+//	  "perUser": {"sessions": 20, "requests": 400, "questions": 20}
 //	}
 package access
 
@@ -67,6 +68,18 @@ type File struct {
 	Approvers []string `json:"approvers"`
 	// Sessions is how many may be open at once; 0 means 100.
 	Sessions int `json:"sessions"`
+	// Requests is how many may be under way at once, over all sessions; 0 means 2,000.
+	Requests int `json:"requests"`
+	// PerUser is how much of it one user may have.
+	PerUser Share `json:"perUser"`
+}
+
+// A Share is how much of a proxy one user may have at once. 0 means a fifth of what there is in all, at least 2.
+type Share struct {
+	Sessions int `json:"sessions"`
+	Requests int `json:"requests"`
+	// Questions are calls that wait for a person. In all there may be as many as the policy's maxPending, 100 by default.
+	Questions int `json:"questions"`
 }
 
 // An Access decides who may use the proxy. Make one with [Open]. It is safe for concurrent use.
@@ -130,8 +143,10 @@ func (a *Access) check() error {
 		return errors.New(`anyone could use the proxy; name the issuer of "tokens", or in "tls" the certificates of "clients"`)
 	case a.Tokens != nil && (a.Tokens.Issuer == "" || a.Tokens.Audience == ""):
 		return errors.New(`"tokens" needs an "issuer" and an "audience", since any token of the issuer would do`)
-	case a.Sessions < 0:
-		return errors.New(`"sessions" is negative`)
+	case a.Sessions < 0 || a.Requests < 0:
+		return errors.New(`"sessions" or "requests" is negative`)
+	case a.PerUser.Sessions < 0 || a.PerUser.Requests < 0 || a.PerUser.Questions < 0:
+		return errors.New(`"perUser" has a negative number`)
 	}
 	for i, host := range a.Hosts {
 		a.Hosts[i] = strings.ToLower(strings.Trim(host, "[]"))

@@ -33,6 +33,15 @@ type httpSession struct {
 	streams map[string]*stream // by the ID of the request in the session
 	own     *stream            // that the client listens on
 	waiting []*message         // for somewhere to say it
+	used    time.Time          // when the client sent something last
+}
+
+// close ends a session that is not among those of the front any more.
+func (h *httpSession) close() {
+	if h.idle != nil {
+		h.idle.Stop()
+	}
+	h.session.close(errClientGone)
 }
 
 // maxWaiting is how many messages are kept for a client that has nothing open. Later ones are left out.
@@ -57,6 +66,9 @@ const quiet = time.Second
 // post hands over a client's messages and waits for the answers to its requests.
 func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*message) {
 	defer h.rest()
+	h.mu.Lock()
+	h.used = time.Now()
+	h.mu.Unlock()
 	for _, m := range all {
 		if why := m.stray(); why != "" {
 			h.session.stray(&message{Method: m.Method, Params: m.Params}, why)
@@ -73,6 +85,9 @@ func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*messag
 		for _, m := range all {
 			if h.id != "" || m.Method != methodCancelled { // who shares a session ends a request by its stream
 				h.session.fromClient(m)
+			}
+			if h.id != "" && m.Method == methodCancelled {
+				h.hangUp(string(member(m.Params, "requestId")))
 			}
 		}
 		w.WriteHeader(http.StatusAccepted)
@@ -107,6 +122,25 @@ func (h *httpSession) post(w http.ResponseWriter, r *http.Request, all []*messag
 	h.mu.Lock()
 	delete(h.streams, m.id())
 	h.mu.Unlock()
+}
+
+// hangUp ends the HTTP response of a request that its client has cancelled: there may be no answer, and the request would
+// count as under way for as long as the client keeps the connection.
+func (h *httpSession) hangUp(id string) {
+	h.mu.Lock()
+	s := h.streams[id]
+	delete(h.streams, id)
+	h.mu.Unlock()
+	if s == nil {
+		return
+	}
+	s.begin()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.over = true
+		close(s.done)
+	}
 }
 
 // rest starts the idle timer of a client that neither listens nor waits for an answer.

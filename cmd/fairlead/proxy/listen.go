@@ -23,9 +23,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// Bounds of what may be open at once, and for how long a session may be silent.
+// How long a session may be silent, and how long a body may be.
 const (
-	maxSessions = 100
 	sessionIdle = 30 * time.Minute
 	maxBody     = 32 << 20
 
@@ -38,6 +37,10 @@ const (
 type front struct {
 	proxy   *Proxy
 	handler http.Handler // of what is not a probe
+
+	bounds   access.File // the operator's, or the defaults
+	requests *quota      // under way
+	bodies   *quota      // bytes of theirs
 
 	mu       sync.Mutex
 	sessions map[string]*httpSession // by their keys
@@ -90,7 +93,11 @@ func (p *Proxy) Handler(ctx context.Context) http.Handler {
 }
 
 func (p *Proxy) newFront() *front {
-	f := &front{proxy: p, name: rand.Text()[:8], sessions: make(map[string]*httpSession)}
+	b := bounds(p.o.Access)
+	f := &front{
+		proxy: p, name: rand.Text()[:8], sessions: make(map[string]*httpSession), bounds: b,
+		requests: newQuota(b.Requests, b.PerUser.Requests), bodies: newQuota(maxBodies, maxBodies/2),
+	}
 	m := http.NewServeMux()
 	m.HandleFunc("/{$}", f.serve)
 	m.HandleFunc("/mcp", f.serve)
@@ -174,15 +181,14 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ready answers whether a client can begin a session.
+// ready answers whether requests are taken. It does not depend on how many there are: an orchestrator would take the
+// proxy from the clients that it serves.
 func (f *front) ready(w http.ResponseWriter) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.closed:
 		http.Error(w, "it is ending", http.StatusServiceUnavailable)
-	case len(f.sessions) >= f.most():
-		http.Error(w, "too many sessions are open", http.StatusServiceUnavailable)
 	default:
 		fmt.Fprintln(w, "ok")
 	}
@@ -197,14 +203,6 @@ func loopback(hostport string) bool {
 	}
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// most is how many sessions may be open.
-func (f *front) most() int {
-	if a := f.proxy.o.Access; a != nil && a.Sessions > 0 {
-		return a.Sessions
-	}
-	return maxSessions
 }
 
 // find returns the session that a request names, if it is the caller's own.
@@ -224,6 +222,13 @@ func (f *front) post(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the content type has to be application/json", http.StatusUnsupportedMediaType)
 		return
 	}
+	read, busy := f.body(r)
+	if busy != nil {
+		w.Header().Set("Connection", "close") // or the answer would wait for the body
+		f.refuse(w, r, http.StatusTooManyRequests, &message{}, busy)
+		return
+	}
+	defer read()
 	reading := http.NewResponseController(w)
 	_ = reading.SetReadDeadline(time.Now().Add(bodyPatience)) // where there is none, the client's connection is not a socket
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -249,10 +254,17 @@ func (f *front) post(w http.ResponseWriter, r *http.Request) {
 		}
 		m.header = r.Header
 	}
+	if all[0].isRequest() { // or an answer, or the end of a request, for which there is always room
+		done, busy := f.request(access.Of(r.Context()).User)
+		if busy != nil {
+			f.refuse(w, r, http.StatusTooManyRequests, all[0], busy)
+			return
+		}
+		defer done()
+	}
 	h, status, err := f.sessionOf(r, all[0])
 	if err != nil {
-		f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.Any("why", err))
-		fail(w, status, all[0], codeGone, err.Error())
+		f.refuse(w, r, status, all[0], err)
 		return
 	}
 	if all[0].Method == "initialize" && h.id != "" {
@@ -261,12 +273,18 @@ func (f *front) post(w http.ResponseWriter, r *http.Request) {
 	h.post(w, r, all)
 }
 
+// refuse answers a message that no session takes.
+func (f *front) refuse(w http.ResponseWriter, r *http.Request, status int, m *message, why error) {
+	f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.Any("why", why))
+	if busy, ok := errors.AsType[*busyError](why); ok {
+		busy.header(w.Header())
+	}
+	fail(w, status, m, codeGone, why.Error())
+}
+
 // fail answers anything that was sent, a request or not, with an error.
 func fail(w http.ResponseWriter, status int, m *message, code int64, text string) {
 	w.Header().Set("Content-Type", "application/json")
-	if status == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", "60")
-	}
 	w.WriteHeader(status)
 	if m.ID == nil {
 		m.ID = json.RawMessage("null")
@@ -297,10 +315,15 @@ func (f *front) sessionOf(r *http.Request, m *message) (h *httpSession, status i
 		return nil, http.StatusServiceUnavailable, errors.New("proxy: it is ending")
 	case isModern && f.sessions[key] != nil && f.sessions[key].session.ctx.Err() == nil:
 		return f.sessions[key], 0, nil
-	case len(f.sessions) >= f.most():
-		return nil, http.StatusTooManyRequests, fmt.Errorf("proxy: %d sessions are open, the most; end one by a DELETE, or try again later", f.most())
 	}
-	h = &httpSession{streams: make(map[string]*stream)}
+	over, busy := f.room(r.Context(), caller.User)
+	if busy != nil {
+		return nil, http.StatusTooManyRequests, busy
+	}
+	if over != nil {
+		go over.close()
+	}
+	h = &httpSession{streams: make(map[string]*stream), used: time.Now()}
 	if !isModern {
 		f.count++
 		h.id = rand.Text()
@@ -325,11 +348,7 @@ func (f *front) end(h *httpSession) {
 		delete(f.sessions, h.key)
 	}
 	f.mu.Unlock()
-	if !there {
-		return
+	if there {
+		h.close()
 	}
-	if h.idle != nil {
-		h.idle.Stop()
-	}
-	h.session.close(errClientGone)
 }

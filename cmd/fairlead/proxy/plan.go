@@ -70,6 +70,10 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	}
 	ask := now.Approvals
 	ask.Timeout = cmp.Or(ask.Timeout, answerTime)
+	if a := p.o.Access; a != nil { // the scope of a call is its user
+		ask.MaxPending = cmp.Or(ask.MaxPending, maxQuestions)
+		ask.MaxPendingPerScope = shareOf(a.PerUser.Questions, ask.MaxPending)
+	}
 	ask.Logger = log
 	ask.OnWaiting = func(ctx context.Context, waited time.Duration) {
 		if w := waiterIn(ctx); w != nil {

@@ -6,6 +6,8 @@ package waiting
 import (
 	"fmt"
 	"sync"
+
+	"github.com/fairlead-go/fairlead/internal/fault"
 )
 
 // A Queue bounds how many calls wait, in all and of each scope. Calls whose confirmer has
@@ -36,13 +38,19 @@ func (q *Queue) Enter(scope string) (*Place, error) {
 	defer q.mu.Unlock()
 	switch {
 	case q.all >= q.most:
-		return nil, fmt.Errorf("too many pending approvals: %d questions are open", q.all)
+		return nil, full(fmt.Errorf("too many pending approvals: %d questions are open", q.all), "too many calls")
 	case q.scopes[scope] >= q.mostOfScope:
-		return nil, fmt.Errorf("too many pending approvals: %d questions of this scope are open", q.scopes[scope])
+		return nil, full(fmt.Errorf("too many pending approvals: %d questions of this scope are open", q.scopes[scope]), "too many of your calls")
 	}
 	q.all++
 	q.scopes[scope]++
 	return &Place{q, scope, 1}, nil
+}
+
+// full returns the error of a call that is not asked about, since so many wait.
+func full(err error, many string) error {
+	return fault.Told(err, false, many+" wait for an answer already, and nobody was asked about this one. "+
+		"Tell the user, and call it again when some of them are answered")
 }
 
 // Hold adds a holder. It is false for a place that is free.
