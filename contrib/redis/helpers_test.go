@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -180,3 +181,5 @@ const patient = 5 * time.Second
 func stores(s *redis.Store) storetest.Stores {
 	return storetest.Stores{Cache: s.Cache(), Limiter: s.Limiter(), Approvals: s.Approvals(), Board: s.Board(), Doubt: s.Doubt()}
 }
+
+func logTo(l *lines) *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }

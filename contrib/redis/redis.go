@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-go/fairlead/cache"
@@ -67,7 +68,9 @@ type Store struct {
 	owed     owed
 	leads    leads
 	found    hits
-	servers  sync.Map // of each server's id, the common part of its keys
+	revoked  *revocations
+	approves atomic.Bool // Approvals was called
+	servers  sync.Map    // of each server's id, the common part of its keys
 
 	close  func() error
 	closed sync.WaitGroup
@@ -78,7 +81,7 @@ type Store struct {
 // sentinels in the same way with ?master_name=NAME. The error names what makes the server unusable:
 // another program, a wrong password, a replica, a full memory.
 //
-// A goroutine watches the connection until [Store.Close]. Open panics on a negative number and on a
+// Goroutines watch the connection until [Store.Close]. Open panics on a negative number and on a
 // Key of another length.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	to, err := optionsOf(url)
@@ -116,6 +119,7 @@ func New(ctx context.Context, to *goredis.UniversalOptions, o Options) (*Store, 
 		seal:     newSealer(o),
 		contacts: newContacts(cmp.Or(o.Timeout, defaultTimeout)),
 		runs:     newRuns(),
+		revoked:  newRevocations(),
 		owed:     owed{writes: make(map[string]map[string]cache.Write)},
 		said:     said{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), last: make(map[string]failing)},
 	}
@@ -124,6 +128,7 @@ func New(ctx context.Context, to *goredis.UniversalOptions, o Options) (*Store, 
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.closed.Go(func() { s.watch(ctx) })
+	s.closed.Go(func() { s.watchRevoked(ctx) })
 	s.close = sync.OnceValue(func() error {
 		stop()
 		err := errors.Join(s.client.Close(), s.beats.Close())

@@ -65,8 +65,10 @@ func (s sealer) seal(dst []byte, place string, contents []byte) ([]byte, error) 
 	case s.plain:
 		return append(append(dst, plainContents), contents...), nil
 	}
-	return nil, errors.New("redis: contents are not stored without Options.Key or Options.Plain")
+	return nil, errNotAllowed
 }
+
+var errNotAllowed = errors.New("redis: contents are not stored without Options.Key or Options.Plain")
 
 // open returns the contents, opened in place, and false if they are foreign or of another place.
 func (s sealer) open(place string, contents []byte) ([]byte, bool) {
@@ -86,6 +88,15 @@ func (s sealer) open(place string, contents []byte) ([]byte, bool) {
 		return contents[1:], true
 	}
 	return nil, false
+}
+
+// current reports whether contents are sealed with the present key, or are not sealed.
+func (s sealer) current(place string, contents []byte) bool {
+	if s.aead == nil {
+		return true
+	}
+	_, err := s.aead.Open(nil, nil, contents[1:], []byte(place))
+	return err == nil
 }
 
 // name returns 22 characters for the parts of a key: without braces, and secret if there is a Key.

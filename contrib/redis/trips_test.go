@@ -26,6 +26,7 @@ type wire struct {
 	url  string
 	mu   sync.Mutex
 	said []string
+	read int // bytes of all answers
 	off  bool
 	late time.Duration // of each answer
 	open []net.Conn
@@ -47,6 +48,7 @@ func (w *wire) answers(client io.Writer, server io.Reader) {
 				return
 			}
 			w.mu.Lock()
+			w.read += n
 			parts <- part{text[:n], time.Now().Add(w.late)}
 			w.mu.Unlock()
 		}
@@ -150,6 +152,13 @@ func (w *wire) trips() string {
 	return said
 }
 
+// bytes returns how much was read from the server.
+func (w *wire) bytes() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.read
+}
+
 // How often Redis is asked for each thing, counted on the wire. A script is sent
 // itself, once, to a Redis that does not know it.
 func TestRoundTrips(t *testing.T) {
@@ -174,7 +183,10 @@ func TestRoundTrips(t *testing.T) {
 		must(t, a.Advance(t.Context(), id, approvals.Change{To: approvals.Spent}))
 		must(t, a.Advance(t.Context(), id, approvals.Change{To: approvals.Done}))
 	}
+	must(t, s.Approvals().Remember(t.Context(), yes("standing")))
+	answered := func(id string) { remembers(t, s.Approvals(), id) }
 	keep(t, s.Cache(), "warm", "v")
+	answered("warm")
 	written(s.Cache(), "warm")
 	take("warm")
 	dangerous("warm")
@@ -194,6 +206,7 @@ func TestRoundTrips(t *testing.T) {
 		{"a write", "EVALSHA EVALSHA", nil, func(id string) { written(s.Cache(), id) }},
 		{"a decision of the limiter, for tool and server", "EVALSHA", nil, take},
 		{"a dangerous call's record", "EVALSHA EVALSHA EVALSHA EVALSHA", nil, dangerous},
+		{"the same by a remembered approval", "EVALSHA MGET EVALSHA EVALSHA MGET EVALSHA", nil, answered},
 	} {
 		// A heartbeat that falls into it may renew a flight, or say that a write has ended:
 		// then it is tried again.
@@ -209,6 +222,56 @@ func TestRoundTrips(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// remembers makes a call that the remembered approval "standing" answers.
+func remembers(t *testing.T, s approvals.Store, id string) {
+	t.Helper()
+	if found, err := s.Remembered(t.Context(), "ann", "bank", "pay"); err != nil || len(found) != 1 {
+		t.Errorf("found %v, %v", found, err)
+	}
+	must(t, answersBy(t.Context(), s, id, "standing"))
+	must(t, s.Advance(t.Context(), id, approvals.Change{To: approvals.Done, Scope: "ann", Standing: "standing"}))
+}
+
+// A call by a remembered approval costs the same, however many are remembered for other tools and were revoked.
+func TestCallCostsTheSameWithManyApprovals(t *testing.T) {
+	t.Parallel()
+	e := redistest.New(t)
+	w, ctx := newWire(t, e.Port), t.Context()
+	s := open(t, w.url, redis.Options{Key: key, Timeout: patient}).Approvals()
+	other := open(t, e.URL(), redis.Options{Key: key, Timeout: patient}).Approvals() // whose commands are not counted
+	must(t, s.Remember(ctx, yes("standing")))
+	n := 0
+	cost := func() (trips string, read int) {
+		n++
+		w.trips()
+		before := w.bytes()
+		remembers(t, s, fmt.Sprintf("call %03d", n))
+		return w.trips(), w.bytes() - before
+	}
+	cost()
+	wantTrips, wantRead := cost()
+	for i := range 200 {
+		y := yes(fmt.Sprint(i))
+		y.Tool = fmt.Sprint("tool ", i)
+		must(t, other.Remember(ctx, y))
+		if i%2 == 0 {
+			must(t, other.Forget(ctx, "ann", y.ID))
+		}
+	}
+	cost() // which reads the revocations, once
+	// A heartbeat that falls into it is read too.
+	for try := 0; ; try++ {
+		trips, read := cost()
+		if trips == wantTrips && read <= wantRead+200 {
+			t.Logf("%s, %d bytes", trips, read)
+			return
+		}
+		if try == 20 {
+			t.Fatalf("got %s and %d bytes, want %s and %d", trips, read, wantTrips, wantRead)
 		}
 	}
 }

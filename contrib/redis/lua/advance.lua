@@ -1,6 +1,6 @@
 -- Takes a step of an approval. KEYS: as for add. ARGV: the state to take, milliseconds that an approval lasts,
 -- milliseconds that it is kept after that, the remembered approval's ID or '', and perhaps the only state to leave.
--- Returns 'taken', or the state that the approval stays in ('' for none).
+-- Returns 'taken', followed by the remembered approval that was used, or the state that the approval stays in ('' for none).
 -- What stands in a yes of before a restart may have been used since.
 local steps = {
   pending = {approved = 1, denied = 1, void = 1},
@@ -20,4 +20,4 @@ if to == 'approved' then
   redis.call('HSET', KEYS[1], 'until', string.format('%.0f', now + ARGV[2]))
   redis.call('PEXPIRE', KEYS[1], math.max(0, tonumber(ARGV[2])) + ARGV[3])
 end
-return 'taken'
+return 'taken' .. (to == 'spent' and ARGV[4] ~= '' and redis.call('HGET', KEYS[2], ARGV[4]) or '')
