@@ -360,7 +360,7 @@ func (r record) revoke(ctx context.Context, scope, id string, until time.Time) (
 			if err != nil {
 				return err
 			}
-			done := false
+			var done bool
 			next, added, drop := r.revoked.after(its)
 			switch {
 			case !ok:
