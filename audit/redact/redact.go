@@ -145,30 +145,48 @@ func (r *Redactor) walk(v any, at *schema.Shape, l level) any {
 	return v
 }
 
-// text returns a text without its secrets. JSON stays as it was written if nothing is hidden in it.
+// text returns a text without its secrets. JSON stays as it was written if nothing is hidden in it. A text may become
+// JSON only when a secret is gone from it, and is then read once more as what it has become.
 func (r *Redactor) text(s string, at *schema.Shape, l level) string {
 	if len(s) < minEcho {
 		return s
 	}
-	if trimmed := strings.TrimSpace(s); strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, `"`) {
-		if v, err := jsontree.Decode([]byte(trimmed)); err == nil {
-			if l.nested++; l.nested > maxNested {
-				return Mark
-			}
-			clean := r.walk(v, at.Content(), l)
-			if reflect.DeepEqual(clean, v) {
-				return s
-			}
-			if clean, err := json.Marshal(clean); err == nil {
-				return string(clean)
-			}
-		}
+	if clean, is := r.embedded(s, at, l); is {
+		return clean
 	}
+	clean := s
 	if !r.looking && len(r.seen) > 0 {
 		shapes(s, r.noteParts) // first, since a shape without a part that was seen before would not be found
-		s = r.echo(s)
+		clean = r.echo(s)
 	}
-	return shapes(s, r.noteParts)
+	clean = shapes(clean, r.noteParts)
+	if clean != s {
+		if again, is := r.embedded(clean, at, l); is {
+			return again
+		}
+	}
+	return clean
+}
+
+// embedded returns a text that is JSON without its secrets, and reports whether it is JSON.
+func (r *Redactor) embedded(s string, at *schema.Shape, l level) (clean string, is bool) {
+	trimmed := strings.TrimSpace(s)
+	if trimmed == "" || strings.IndexByte(`{["`, trimmed[0]) < 0 {
+		return "", false
+	}
+	v, err := jsontree.Decode([]byte(trimmed))
+	if err != nil {
+		return "", false
+	}
+	if l.nested++; l.nested > maxNested {
+		return Mark, true
+	}
+	walked := r.walk(v, at.Content(), l)
+	if reflect.DeepEqual(walked, v) {
+		return s, true
+	}
+	b, err := json.Marshal(walked)
+	return string(b), err == nil
 }
 
 // hide notes what is taken out, so that it is found elsewhere.
