@@ -44,7 +44,8 @@ type Session interface {
 // A Lock holds back tools that are not as they were accepted, as a *pins.Lock does. It must not call the catalog.
 type Lock interface {
 	// Check returns nil for a tool that is as it was accepted, and otherwise the error of its calls. The form is
-	// the JSON that the digest is over. A method Reason() string of the error gives the text of the finding.
+	// the JSON that the digest is over. A method Reason() string of the error gives the text of the finding; by
+	// WasAccepted() (annotation.Safety, bool) a view reads of a change only what it has seen before.
 	Check(tool *middleware.Tool, form []byte) error
 	// Accepted returns the names of a server's tools that were accepted. One that is no longer listed is a finding.
 	Accepted(server string) []string

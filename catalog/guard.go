@@ -68,7 +68,7 @@ func (v *caller) accepted(ctx context.Context, call middleware.Call) (*middlewar
 	now, id := v.c.current.Load(), name{call.Tool.Server, call.Tool.Name()}
 	tool, held := now.tools[id].tool, now.held[id]
 	switch {
-	case tool != nil && !(v.sees(tool) && callstate.Sees(ctx, tool)), held.tool != nil && !v.sees(held.tool):
+	case tool != nil && !(v.sees(tool) && callstate.Sees(ctx, tool)), held.tool != nil && !(v.sees(held.tool) && v.sees(held.was)):
 		v.c.log.LogAttrs(ctx, slog.LevelWarn, "catalog: a call was refused, since no scope of its caller covers the tool",
 			slog.String("server", id.server), slog.String("tool", id.tool))
 	case held.tool != nil:

@@ -43,9 +43,11 @@ type entry struct {
 	of   *definition
 }
 
-// A held tool is listed by its server, and every call of it ends with the error.
+// A held tool is listed by its server, and every call of it ends with the error. A caller reads the error only if it
+// sees the tool as it is and as it was accepted: to all others it is an unknown tool, as before.
 type held struct {
 	tool *middleware.Tool
+	was  *middleware.Tool // with the class that was accepted; the tool itself if none was
 	err  error
 }
 
@@ -156,11 +158,18 @@ func (s *snapshot) hold() {
 			return false
 		}
 		text := listing.Line(err)
-		var change interface{ Reason() string }
+		was := tool
+		var change interface {
+			Reason() string
+			WasAccepted() (class annotation.Safety, before bool)
+		}
 		if errors.As(err, &change) {
 			text = change.Reason()
+			if class, before := change.WasAccepted(); before {
+				was = ofClass(tool, class)
+			}
 		}
-		s.held[id] = held{tool, err}
+		s.held[id] = held{tool: tool, was: was, err: err}
 		delete(s.tools, id)
 		delete(s.models, tool.ModelName())
 		s.find(id.server, id.tool, finding.NotAccepted, text)
@@ -174,6 +183,16 @@ func (s *snapshot) hold() {
 			}
 		}
 	}
+}
+
+// ofClass returns a tool as it would be with another class, for those who decide by the class who may see it.
+func ofClass(tool *middleware.Tool, class annotation.Safety) *middleware.Tool {
+	as := *tool
+	as.Annotations = map[annotation.Safety]annotation.Annotations{
+		annotation.Safe: annotation.ReadOnly(), annotation.Moderate: annotation.Write(), annotation.Dangerous: annotation.Destructive(),
+	}[class]
+	as.Annotations.SecurityLevel = tool.Annotations.SecurityLevel
+	return &as
 }
 
 // known returns the tools that are listed and those that are held back.

@@ -104,6 +104,11 @@ func (*NotAcceptedError) Permanent() bool { return true }
 // Reason returns what has changed, without the name of the tool.
 func (e *NotAcceptedError) Reason() string { return e.Change.reason() }
 
+// WasAccepted returns the class with which an earlier definition of the tool was accepted, and whether one was.
+func (e *NotAcceptedError) WasAccepted() (class annotation.Safety, before bool) {
+	return e.Change.Was, e.Change.Kind != New
+}
+
 func (*NotAcceptedError) ForModel() string {
 	return "The tool was not called: it is new or has changed, and the host has not accepted it yet. Use another tool, or tell the user."
 }

@@ -227,7 +227,7 @@ func (t *tools) find(ctx context.Context, name, about string) (*set, *middleware
 		}
 	}
 	for _, c := range t.session.proxy.o.Lock.Changes(now.catalog) {
-		if len(servers) == 1 && c.Tool == name || prefixed(c.Server, c.Tool) == name {
+		if (len(servers) == 1 && c.Tool == name || prefixed(c.Server, c.Tool) == name) && now.shows(ctx, c) {
 			return now, nil, &pins.NotAcceptedError{Change: c}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
@@ -202,6 +204,24 @@ func (s *set) covers(t *middleware.Tool) bool {
 	}
 	_, ok := s.granted.Lookup(t.Server, t.Name())
 	return ok
+}
+
+// shows reports whether the caller may read of a change: only if it sees the tool, as it is and as it was accepted. Of a
+// tool that is gone that is not known, and a caller with less than everything does not read of it.
+func (s *set) shows(ctx context.Context, c pins.Change) bool {
+	viewers := []viewer{s.viewer}
+	if s.granted != nil {
+		viewers = append(viewers, s.granted)
+	}
+	if c.Now == nil {
+		return len(viewers) == 1 && s.viewer == viewer(s.catalog)
+	}
+	for _, v := range viewers {
+		if _, err := v.CallTool(ctx, middleware.Call{Tool: c.Now}); !errors.Is(err, pins.ErrNotAccepted) {
+			return false
+		}
+	}
+	return true
 }
 
 // scoped reports whether clients have less than everything.

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
@@ -19,6 +20,7 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -77,6 +79,102 @@ func TestLockRefusesWhatHasChanged(t *testing.T) {
 			t.Errorf("got %v %q, want a word of what has changed", res.IsError, text(t, res))
 		}
 	})
+}
+
+// A client whose scopes do not cover a tool cannot tell a change of it from a tool that does not exist: neither by the
+// answer nor by what the server is asked.
+func TestChangeOfAHiddenTool(t *testing.T) {
+	t.Parallel()
+	tool := func(description, more string) string {
+		return `{"name":"thing","description":"` + description + `","inputSchema":{"type":"object"}` + more + `}`
+	}
+	const dangerous = `,"annotations":{"destructiveHint":true}`
+	for _, c := range []struct {
+		name, before, after string
+		scopes              []catalog.Scope
+		policy              string
+		told                bool
+	}{
+		{name: "changed", before: tool("Deletes a thing.", dangerous), after: tool("Deletes everything.", dangerous), scopes: reads},
+		{name: "now a read", before: tool("Deletes a thing.", ""), after: tool("Gets a thing.", ""), scopes: reads},
+		{name: "no longer a read", before: tool("Gets a thing.", ""), after: tool("Deletes a thing.", dangerous), scopes: reads},
+		{name: "gone", before: tool("Deletes a thing.", dangerous), scopes: reads},
+		{name: "of a class that is not known", before: tool("Things a thing.", ""), after: tool("Gets a thing.", ""), scopes: reads},
+		{name: "by the policy", before: tool("Gets a thing.", ""), after: tool("Gets a thing, at once.", ""), policy: `{"scopes": ["other.read"]}`},
+		{name: "by the policy's word", before: tool("Gets a thing.", ""), after: tool("Gets a thing, at once.", ""), scopes: reads, policy: `{"permissions": [{"tool": "thing", "permission": "plain.things.own"}]}`},
+		{name: "a read that is shown", before: tool("Gets a thing.", ""), after: tool("Gets a thing, at once.", ""), scopes: reads, told: true},
+		{name: "without scopes", before: tool("Deletes a thing.", dangerous), after: tool("Deletes everything.", dangerous), told: true},
+		{name: "gone, without scopes", before: tool("Deletes a thing.", dangerous), told: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newPlain(c.before, readThing)
+				lock := acceptedOf(t, c.before, readThing)
+				var lists atomic.Int32
+				s.answers(func(method, _ string) string {
+					if method == "tools/list" {
+						lists.Add(1)
+					}
+					return ""
+				})
+				o := proxy.Options{Lock: lock, Scopes: c.scopes}
+				if c.policy != "" {
+					o.Policy = decided(t, c.policy)
+				}
+				client := s.client(t, s.proxy(t, o))
+				if c.after == "" {
+					s.redefine(readThing)
+				} else {
+					s.redefine(c.after, readThing)
+				}
+				synctest.Wait()
+				ask := func(name string) (string, int32) {
+					time.Sleep(time.Minute) // the servers may be asked again
+					before := lists.Load()
+					answer := client.ask(`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"`+name+`","arguments":{}}}`, `"x"`)
+					return strings.ReplaceAll(answer, name, "N"), lists.Load() - before
+				}
+				ask("nobody") // the first one lists what was announced
+				none, noneLists := ask("never")
+				got, gotLists := ask("thing")
+				if (got != none) != c.told || gotLists != noneLists {
+					t.Errorf("got\n%s\n%d lists, of none\n%s\n%d lists, want a difference %v", got, gotLists, none, noneLists, c.told)
+				}
+				if c.told && !strings.Contains(got, "has not accepted it yet") {
+					t.Errorf("got %s, want the reason", got)
+				}
+				if !strings.Contains(none, "-32602") {
+					t.Errorf("got %s", none)
+				}
+				if len(s.calls()) > 0 {
+					t.Errorf("the server executed %q", s.calls())
+				}
+			})
+		})
+	}
+}
+
+var reads = []catalog.Scope{{Permission: "*.read"}}
+
+// acceptedOf returns a lock that accepts the tools of a plain server.
+func acceptedOf(t *testing.T, tools ...string) *pins.Lock {
+	t.Helper()
+	lock := new(pins.Lock)
+	c := catalog.New(catalog.Options{Lock: lock})
+	defer func() { _ = c.Close() }()
+	var list mcp.ListToolsResult
+	if err := json.Unmarshal([]byte(`{"tools":[`+strings.Join(tools, ",")+`]}`), &list); err != nil {
+		t.Fatal(err)
+	}
+	never := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) { return nil, os.ErrInvalid })
+	if err := c.AddTools("plain", never, list.Tools...); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Accept(c, lock.Changes(c)...); err != nil {
+		t.Fatal(err)
+	}
+	return lock
 }
 
 // A tool that changes, or goes, while a person reads its question is not executed.
