@@ -9,7 +9,7 @@ type Disk = disk
 
 // OpenFileThrough opens a file with writes through another disk.
 func OpenFileThrough(name string, logger *slog.Logger, through func(*os.File) Disk) (*File, error) {
-	return openFile(name, logger, func(f *os.File) disk { return through(f) })
+	return openFile(name, logger, func(f *os.File) disk { return through(f) }, true)
 }
 
 // Outcomes are all of them.

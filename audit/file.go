@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +21,8 @@ import (
 // the disk when Write returns; concurrent ones share one sync. Any other is with the operating system: it
 // outlives the process, and perhaps not a loss of power, which the head then shows.
 //
-// The file only grows, and is read whole when it is opened; rotate it by starting a new one.
+// The file only grows, and is read whole when it is opened. [File.Rotate] and [File.Continue] go on in a new one, whose
+// first record has where the earlier one ended; [VerifyAll] reads them together.
 // Several processes may write to it: each record is appended under a lock, after those of the
 // others. Write returns an error after the file or its head was removed or replaced. A File is safe for concurrent
 // use; it is made by [OpenFile] and closed by [File.Close].
@@ -55,16 +55,22 @@ type disk interface {
 // calls; see [File.InDoubt]. Other damage, such as a changed record, a missing end or a missing head, is
 // an error: keep both files as they are, and start a new one.
 func OpenFile(name string, logger *slog.Logger) (*File, error) {
-	return openFile(name, logger, func(f *os.File) disk { return f })
+	return openFile(name, logger, asIs, true)
 }
 
-func openFile(name string, logger *slog.Logger, through func(*os.File) disk) (*File, error) {
+func asIs(f *os.File) disk { return f }
+
+// openFile opens the file. If it may be alone, and is, the calls without an end are those of a process that has ended.
+func openFile(name string, logger *slog.Logger, through func(*os.File) disk, mayBeAlone bool) (*File, error) {
+	if err := finishRotation(name); err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
 	log, in, err := logfile.Share(name, func(f *os.File) logfile.Disk { return through(f) })
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	f := &File{log: log, in: in}
-	if err := f.open(logger, through); err != nil {
+	if err := f.open(logger, through, mayBeAlone); err != nil {
 		if f.heads != nil {
 			_ = f.heads.Close()
 		}
@@ -155,7 +161,7 @@ func (f *File) catchUp() error {
 func (f *File) put(before string, l line) (int64, error) {
 	l.Time = l.Time.UTC()
 	l.Seq, l.Prev = f.chain.records+1, string(f.chain.hash)
-	text, err := json.Marshal(l)
+	text, err := encodeLine(l)
 	if err == nil {
 		err = logfile.Present(f.heads)
 	}

@@ -16,6 +16,7 @@ const (
 	Intent    Kind = "intent"    // a call is about to be made
 	End       Kind = "end"       // it has ended; one for each call
 	Recovered Kind = "recovered" // the damage of an interrupted writer was repaired
+	Continued Kind = "continued" // the record goes on in this file after an earlier one
 )
 
 // An Outcome is how a call ended.

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fairlead-go/fairlead/internal/logfile"
 )
@@ -22,8 +23,11 @@ type line struct {
 	Prev string `json:"prev"`
 	Record
 
-	Found *found `json:"found,omitempty"` // of a recovered record
+	Found  *found   `json:"found,omitempty"`  // of a recovered record
+	Before *Earlier `json:"before,omitempty"` // of a continued record
 }
+
+func encodeLine(l line) ([]byte, error) { return json.Marshal(l) }
 
 // found is the damage that a writer found, in the record that repairs it.
 type found struct {
@@ -72,6 +76,9 @@ type replay struct {
 	short     line             // the skimmed part of a line
 	skimmed   []byte           // the last line, unless it was decoded
 	recovered int64
+	before    *Earlier         // the file that this one goes on after, nil for none
+	first     string           // the hash of the first record
+	since     time.Time        // of the first record
 	passed    map[int64]string // the hashes at the counts that were asked for
 	fault     string           // damage that a crash cannot cause
 }
@@ -126,6 +133,9 @@ func (r *replay) explains(l *line) bool {
 	if (l.Kind == Recovered) != (l.Found != nil) {
 		return false
 	}
+	if (l.Kind == Continued) != (l.Before != nil) || l.Before != nil && r.records > 0 {
+		return false
+	}
 	if l.Found == nil {
 		return r.junk.Len() == 0
 	}
@@ -146,6 +156,9 @@ func (r *replay) accept(body []byte, l *line) {
 	if _, asked := r.passed[r.records]; asked {
 		r.passed[r.records] = string(r.hash)
 	}
+	if r.records == 1 {
+		r.begin(body)
+	}
 	if r.open == nil {
 		return
 	}
@@ -156,12 +169,14 @@ func (r *replay) accept(body []byte, l *line) {
 		r.spare = nil
 	case End:
 		b, open := r.open[id]
-		if l.Outcome != "" { // decoded
+		if settles := settles(&l.Record); settles || l.Outcome == Unknown { // decoded
 			intent := l.Record
 			if open {
 				intent = r.decode(b)
 			}
-			r.settle(&l.Record, intent.Arguments)
+			if settles {
+				r.settle(&l.Record, intent.Arguments)
+			}
 			if l.Outcome == Unknown {
 				r.inDoubt = append(r.inDoubt, intent)
 			}
@@ -172,6 +187,15 @@ func (r *replay) accept(body []byte, l *line) {
 		}
 	case Recovered:
 		r.recovered++
+	}
+}
+
+// begin keeps what the first line of a file has about it.
+func (r *replay) begin(body []byte) {
+	var l line
+	r.first = string(r.hash)
+	if json.Unmarshal(body, &l) == nil { // or reading reports it
+		r.before, r.since = l.Before, l.Time
 	}
 }
 
@@ -186,11 +210,14 @@ func (r *replay) decode(b begun) Record {
 // settle removes the calls that package doubt's decisions in a record have settled: those of
 // the same tool with the same arguments.
 func (r *replay) settle(end *Record, arguments []byte) {
-	if slices.ContainsFunc(end.Decisions, func(d Decision) bool { return d.Stage == "doubt" && strings.HasPrefix(d.What, "settled") }) {
-		r.inDoubt = slices.DeleteFunc(r.inDoubt, func(c Record) bool {
-			return c.Scope == end.Scope && c.Server == end.Server && c.Tool == end.Tool && bytes.Equal(c.Arguments, arguments)
-		})
-	}
+	r.inDoubt = slices.DeleteFunc(r.inDoubt, func(c Record) bool {
+		return c.Scope == end.Scope && c.Server == end.Server && c.Tool == end.Tool && bytes.Equal(c.Arguments, arguments)
+	})
+}
+
+// settles reports whether package doubt has settled earlier calls by this one.
+func settles(end *Record) bool {
+	return slices.ContainsFunc(end.Decisions, func(d Decision) bool { return d.Stage == "doubt" && strings.HasPrefix(d.What, "settled") })
 }
 
 func (r *replay) interrupted() (all []Record) {

@@ -13,7 +13,7 @@ import (
 // open reads the file and takes its place among the writers. Each holds a shared lock on the head as long as it has
 // the file open, so the one that gets it exclusively is alone: only then have the intents without an end lost
 // their process, and are ended here. Another that opens the file meanwhile waits for the lock of the log.
-func (f *File) open(logger *slog.Logger, through func(*os.File) disk) error {
+func (f *File) open(logger *slog.Logger, through func(*os.File) disk, mayBeAlone bool) error {
 	release, err := f.log.Hold()
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func (f *File) open(logger *slog.Logger, through func(*os.File) disk) error {
 		return err
 	}
 	f.head = through(f.heads)
-	alone := logfile.TryLock(f.heads, true) == nil
+	alone := mayBeAlone && logfile.TryLock(f.heads, true) == nil
 	if err := f.resume(found, alone, logger); err != nil {
 		return err
 	}
@@ -46,6 +46,9 @@ func (f *File) resume(h *logfile.Head, alone bool, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	if r.takesOver(h) {
+		h = new(logfile.Head) // its own was not written yet
+	}
 	fault, lost := disagrees(h, r)
 	if fault != "" {
 		return damaged(fault)
@@ -59,7 +62,6 @@ func (f *File) resume(h *logfile.Head, alone bool, logger *slog.Logger) error {
 		f.interrupted = open
 	}
 	f.inDoubt = slices.Concat(r.inDoubt, open)
-	r.open, r.spare, r.inDoubt = nil, nil, nil
 	if err := f.mark(lost, max(0, r.records-h.Written.Records)); err != nil {
 		return err
 	}
@@ -95,13 +97,18 @@ func (f *File) mark(lost, unattested int64) error {
 	return err
 }
 
+// unknownEnd returns the end of a call whose outcome nobody knows.
+func unknownEnd(intent Record, why string) Record {
+	end := intent
+	end.Time, end.Kind, end.Outcome, end.Error = time.Now(), End, Unknown, why
+	end.Arguments, end.ArgumentsDigest, end.Decisions, end.Evidence = nil, "", nil, nil
+	return end
+}
+
 // endWhatWasOpen ends the calls that were interrupted, as Unknown.
 func (f *File) endWhatWasOpen(logger *slog.Logger) error {
 	for _, intent := range f.interrupted {
-		end := intent
-		end.Time, end.Kind, end.Outcome = time.Now(), End, Unknown
-		end.Arguments, end.ArgumentsDigest, end.Decisions, end.Evidence = nil, "", nil, nil
-		end.Error = "audit: the process ended before the call did"
+		end := unknownEnd(intent, "audit: the process ended before the call did")
 		if _, err := f.put("", line{Record: end}); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/fairlead-go/fairlead/internal/logfile"
 )
@@ -27,8 +28,9 @@ func (s State) String() string {
 
 // A Report is what [Verify] found.
 type Report struct {
+	File    string
 	State   State
-	Problem string // what is wrong, and where; "" for Whole
+	Problem string // what is wrong, and where; "" for Whole, except by [VerifyAll]
 	Records int64  // that are one chain, from the beginning
 	// Hash is that of the last of these. A copy of it and the number, kept elsewhere, also
 	// shows whether file and head were both replaced.
@@ -37,6 +39,10 @@ type Report struct {
 	Open []Record
 	// Recovered is how often a start found that the writer before it had been interrupted.
 	Recovered int64
+	// Before is where the file ended that this one goes on after, nil for none.
+	Before *Earlier
+	// Since is when the first record was written.
+	Since time.Time
 }
 
 // Verify reads the file of a [File] and its head and reports whether records were changed,
@@ -45,26 +51,33 @@ type Report struct {
 // The hashes have no key: a program that can write both file and head can replace both.
 // Keep [Report.Hash] out of its reach.
 func Verify(name string) (Report, error) {
+	report, _, err := verify(name)
+	return report, err
+}
+
+// verify is Verify, and keeps the hashes after the given numbers of records.
+func verify(name string, counts ...int64) (Report, *replay, error) {
 	h, headErr := logfile.ReadHead(name) // before the records: a writer goes the other way
 	if headErr != nil && !errors.Is(headErr, logfile.ErrHead) {
-		return Report{}, fmt.Errorf("audit: %w", headErr)
+		return Report{}, nil, fmt.Errorf("audit: %w", headErr)
 	}
 	f, err := os.Open(filepath.Clean(name))
 	if err != nil {
-		return Report{}, fmt.Errorf("audit: %w", err)
+		return Report{}, nil, fmt.Errorf("audit: %w", err)
 	}
 	defer f.Close()
-	var counts []int64
 	if h != nil {
-		counts = []int64{h.Synced.Records, h.Written.Records}
+		counts = append(counts, h.Synced.Records, h.Written.Records)
 	}
 	r, err := replayed(f, counts...)
 	if err != nil {
-		return Report{}, fmt.Errorf("audit: %w", err)
+		return Report{}, nil, fmt.Errorf("audit: %w", err)
 	}
-	report := Report{Records: r.records, Hash: string(r.hash), Recovered: r.recovered, Open: r.interrupted()}
+	report := Report{
+		File: name, Records: r.records, Hash: string(r.hash), Recovered: r.recovered, Open: r.interrupted(), Before: r.before, Since: r.since,
+	}
 	report.State, report.Problem = judge(h, headErr, r)
-	return report, nil
+	return report, r, nil
 }
 
 // judge returns the state of a file from its records and its head, and what is wrong, the worst first.
@@ -78,6 +91,9 @@ func judge(h *logfile.Head, headErr error, r *replay) (State, string) {
 		return NotAttested, fmt.Sprintf("there is no head, and the last %d bytes are a record that was cut off", r.junk.Len())
 	case h == nil:
 		return NotAttested, "there is no head: records may be missing at the end"
+	}
+	if r.takesOver(h) {
+		return Interrupted, "the head is still that of the file before this one"
 	}
 	fault, lost := disagrees(h, r)
 	switch {

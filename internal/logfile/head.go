@@ -89,3 +89,25 @@ func syncDir(name string) {
 		_ = dir.Close()
 	}
 }
+
+// Replace gives a file another head, whole or not at all.
+func Replace(file string, h Head) error {
+	if err := WriteWhole(HeadName(file)+".new", h.Bytes()); err != nil {
+		return err
+	}
+	if err := os.Rename(HeadName(file)+".new", HeadName(file)); err != nil {
+		return err
+	}
+	syncDir(filepath.Dir(file))
+	return nil
+}
+
+// WriteWhole writes a file and returns when it is on the disk.
+func WriteWhole(name string, text []byte) error {
+	out, err := os.OpenFile(filepath.Clean(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	return errors.Join(err, out.Sync(), out.Close())
+}

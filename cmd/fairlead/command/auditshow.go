@@ -81,7 +81,7 @@ record was written. The file is also verified: the exit code is 1 if it is damag
 			if f.since < 0 || f.since == 0 && cmd.Flags().Changed("since") {
 				return fmt.Errorf("--since: want a time of more than 0, such as 24h, got %v", f.since)
 			}
-			return eachRecord(args[0], func(path string, r audit.Report) error {
+			return eachRecord(args[:1], func(path string, r audit.Report) error {
 				if flow != "" {
 					return atFault(printFlow(cmd.OutOrStdout(), path, flow))
 				}
@@ -183,6 +183,9 @@ func recordLine(r audit.Record) string {
 	fmt.Fprintf(&b, "%s %-9s", r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), safetext.Line(string(r.Kind)))
 	if r.Kind == audit.Recovered {
 		return b.String() + " a writer before had been interrupted"
+	}
+	if r.Kind == audit.Continued {
+		return b.String() + " the record goes on after an earlier file"
 	}
 	tool := r.Tool
 	if r.Server != "" {

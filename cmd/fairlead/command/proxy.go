@@ -33,7 +33,8 @@ type proxyFlags struct {
 
 	policy, listen, access, audit, lock, inbox, store, webhook  string
 	replicas                                                    int
-	drain                                                       time.Duration
+	drain, auditAge                                             time.Duration
+	auditSize                                                   int64        // MB
 	reload                                                      *policy.Live // nil without a policy
 	approve, scopes, reach                                      []string
 	trust, noKnown, readOnly, annotate, observe, verbose, plain bool
@@ -70,6 +71,8 @@ of OpenTelemetry, spans and metrics of the calls are exported.`,
 	f.StringSliceVar(&o.reach, "reach", []string{"desktop"}, "how you are notified of a call that waits on that page: desktop, browser (opened once for each client) or none")
 	f.StringVar(&o.webhook, "webhook", "", "an https `URL` to post a notification to as well; "+hookVariable+" has the key that signs it")
 	f.StringVar(&o.audit, "audit", "", "record each call in a `FILE`")
+	f.Int64Var(&o.auditSize, "audit-size", 0, "go on in a new file after so many `MB`; the old one gets a name with the time")
+	f.DurationVar(&o.auditAge, "audit-age", 0, "go on in a new file when the first record is so old")
 	f.StringVar(&o.lock, "lock", "", "refuse tools whose definitions are not those of a lock `FILE`")
 	f.BoolVar(&o.trust, "trust", false, "trust the annotations that servers declare, also where they lower a class")
 	registerNoKnown(cmd, &o.noKnown)

@@ -104,7 +104,7 @@ func (r *proxyRun) setOptions(args []string) (err error) {
 		if err != nil {
 			return fmt.Errorf("--audit: %w", err)
 		}
-		r.recorded = &recording{name: name, log: r.log, file: file}
+		r.recorded = &recording{name: name, log: r.log, file: file, size: r.auditSize << 20, age: r.auditAge}
 		r.ends = append(r.ends, r.recorded.Close)
 		r.options.Audit = r.recorded
 	}

@@ -113,7 +113,7 @@ func (r *Record) add(line []byte) error {
 			return nil
 		}
 		r.calls = append(r.calls, got.Record)
-	case audit.Recovered:
+	case audit.Recovered, audit.Continued:
 	default:
 		return fmt.Errorf("a record of the kind %q is unknown", safetext.Line(string(got.Kind)))
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"golang.org/x/sys/unix"
 )
@@ -81,7 +82,7 @@ func TestOrphansAreReaped(t *testing.T) {
 	}
 }
 
-// SIGHUP opens the record again, which was renamed, reads the policy again, and ends nothing.
+// SIGHUP opens the record again, which was renamed or emptied, reads the policy again, and ends nothing.
 func TestHangUpReopensTheRecord(t *testing.T) {
 	t.Parallel()
 	program, dir := build(t), t.TempDir()
@@ -105,10 +106,8 @@ func TestHangUpReopensTheRecord(t *testing.T) {
 	if got := outcomeOf(k.answer(k.call("delete_thing", map[string]any{"id": 1}))); got != "ok" {
 		t.Fatalf("got %q", got)
 	}
-	for _, name := range []string{record, record + ".head"} {
-		if err := os.Rename(name, strings.Replace(name, "calls", "calls-1", 1)); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Rename(record, dir+"/calls-1.jsonl"); err != nil { // its head stays, as with logrotate
+		t.Fatal(err)
 	}
 	hangUp := func(n int) {
 		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
@@ -123,13 +122,53 @@ func TestHangUpReopensTheRecord(t *testing.T) {
 	if got := lastOf(t, record); got != "ok" {
 		t.Errorf("the new record ends with %q", got)
 	}
-	decide("deny")
+	if err := os.Truncate(record, 0); err != nil {
+		t.Fatal(err)
+	}
 	hangUp(2)
+	if got := outcomeOf(k.answer(k.call("delete_thing", map[string]any{"id": 4}))); got != "ok" {
+		t.Errorf("after the record was emptied, and SIGHUP: %q", got)
+	}
+	decide("deny")
+	hangUp(3)
 	if got := k.answer(k.call("delete_thing", map[string]any{"id": 3})); !strings.Contains(got, "the policy denies it") {
 		t.Errorf("after a change of the policy: %s", got)
 	}
 	_ = k.in.Close()
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The record goes on in a new file when it is too old, and the files are one chain.
+func TestRecordIsRotatedByItsAge(t *testing.T) {
+	t.Parallel()
+	program, dir := build(t), t.TempDir()
+	s := child(t, "things")
+	cmd := exec.CommandContext(t.Context(), program, "proxy", "--audit", dir+"/calls.jsonl", "--audit-age", "1ns", "--", s.Command[0])
+	cmd.Env = append(os.Environ(), s.Env...)
+	k := start(t, cmd)
+	k.greet()
+	for range 3 {
+		k.answer(k.call("list_things", map[string]any{}))
+	}
+	until(t, "the files", func() bool {
+		names, err := filepath.Glob(dir + "/*.jsonl")
+		return err == nil && len(names) >= 3
+	})
+	_ = k.in.Close()
+	_ = cmd.Wait() // its end is not what this is about
+	names, err := filepath.Glob(dir + "/*.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports, err := audit.VerifyAll(names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range reports {
+		if r.State != audit.Whole || r.Problem != "" || (r.Before == nil) != (i == 0) {
+			t.Errorf("%s is %s: %s", r.File, r.State, r.Problem)
+		}
 	}
 }
