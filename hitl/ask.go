@@ -87,8 +87,8 @@ func (a *asker) mustAsk(tool *middleware.Tool) bool {
 }
 
 func (a *asker) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	if call.Tool == nil || !a.mustAsk(call.Tool) || !a.drafts.Commits(call.Tool) && callstate.Covers(ctx, &call) {
-		return a.pass(ctx, &call) // without a tool, the guard refuses it
+	if call.Tool == nil || !a.anew(ctx, call) && (!a.mustAsk(call.Tool) || !a.drafts.Commits(call.Tool) && callstate.Covers(ctx, &call)) {
+		return a.unasked(ctx, call) // without a tool, the guard refuses it
 	}
 	return a.onceApproved(ctx, call)
 }
@@ -128,6 +128,20 @@ func (a *asker) onceApproved(ctx context.Context, call middleware.Call) (*mcp.Ca
 	yes.given = call.Arguments
 	state.Decide("hitl", "allowed", "")
 	return a.run(ctx, yes)
+}
+
+// anew reports whether a person is asked about a call in any case.
+func (a *asker) anew(ctx context.Context, call middleware.Call) bool {
+	return a.Anew != nil && a.Anew(ctx, call)
+}
+
+// unasked makes a call that needs no approval. How it is taken back is found for it too, unless it only reads.
+func (a *asker) unasked(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	res, err := a.pass(ctx, &call)
+	if err == nil && call.Tool != nil && call.Tool.Safety() != annotation.Safe {
+		a.undo(ctx, call, "", res)
+	}
+	return res, err
 }
 
 // pass hands a call on, in the order of its turn, and keeps the draft that it makes.
@@ -209,6 +223,9 @@ func (a *asker) lead(ctx context.Context, question *waiting.Joined, q query) (*a
 	defer a.joins.End(question)
 	if yes, found, err := a.stands(ctx, q.call); found {
 		return yes, err // given since the last look
+	}
+	if a.anew(ctx, q.call) { // no answer to an earlier question is for it
+		return a.question(ctx, q)
 	}
 	if held, ok := a.takeUp(ctx, &q.call); ok {
 		defer held.place.Leave()

@@ -56,7 +56,8 @@ func (a *asker) request(ctx context.Context, q query) Request {
 	if !q.edited {
 		r.Sources = slices.Clone(record.Sources) // the confirmer may be of the host
 	}
-	if !a.drafts.Commits(q.call.Tool) && q.extra == nil && !record.Raised() {
+	r.Anew = a.anew(ctx, q.call)
+	if !a.drafts.Commits(q.call.Tool) && q.extra == nil && !record.Raised() && !r.Anew {
 		a.offer(ctx, q.call, &r)
 	}
 	r.Deadline, _ = ctx.Deadline()

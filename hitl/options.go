@@ -78,6 +78,12 @@ type Options struct {
 	// Inverse returns the call that takes a call back, false for none. The person is shown its name if About has no other
 	// way, and the record of a call that has succeeded has its arguments. A panic denies the call. Nil finds none.
 	Inverse func(ctx context.Context, call middleware.Call) (Inverse, bool)
+	// OnUndoable is called after each call that has succeeded and that Inverse can take back, also after one that nobody
+	// was asked about, before its result is returned. A panic is logged. Nil reports nothing.
+	OnUndoable func(ctx context.Context, call middleware.Call, by Undo)
+	// Anew reports whether a person is asked about a call whatever its class is and whatever is remembered. Nothing is
+	// offered to be remembered then, and the request has Anew set. A panic ends the call. Nil is for no call.
+	Anew func(ctx context.Context, call middleware.Call) bool
 	// Client returns the program or the agent that asks for a call, as it names itself, such as "claude-code 2.1". A
 	// panic denies the call. Nil means the client of the MCP server that has the chain, if there is one.
 	Client func(ctx context.Context, call middleware.Call) string

@@ -18,7 +18,7 @@ import (
 
 // stands approves a call by a remembered approval, if there is one. Each such call is an approval of its own.
 func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, found bool, err error) {
-	if a.drafts.Commits(call.Tool) { // their arguments do not hold what they do
+	if a.drafts.Commits(call.Tool) || a.anew(ctx, call) { // arguments of a commit do not hold what it does
 		return nil, false, nil
 	}
 	if extra, err := callstate.Extra(&call); extra != nil || err != nil {

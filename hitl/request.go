@@ -48,6 +48,8 @@ type Request struct {
 	// InDoubt is when a call with the same effect was made that may have happened, zero
 	// for none (package doubt). Caution has it, and nothing is offered to be remembered.
 	InDoubt time.Time
+	// Anew means that a person has to be asked, by Options.Anew: a rule of the host does not answer either.
+	Anew bool `json:",omitempty"`
 	// Drafts are what the call is to commit, each as its tool answered: the server's
 	// text. A person who is not shown them cannot agree to them.
 	Drafts []Draft
@@ -211,6 +213,13 @@ type Inverse struct {
 	Server, Tool string
 	// Arguments returns its arguments once the call has a result; false if they cannot be made of it.
 	Arguments func(res *mcp.CallToolResult) (json.RawMessage, bool)
+}
+
+// An Undo is the call that takes back one that was made.
+type Undo struct {
+	Question     string // the ID of the question about the call that was made, "" if no person and no rule answered one
+	Server, Tool string
+	Arguments    json.RawMessage
 }
 
 // A Draft is one item that a call is to commit.

@@ -1,6 +1,7 @@
 package hitl
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -61,15 +62,16 @@ func (a *asker) run(ctx context.Context, yes *agreed) (*mcp.CallToolResult, erro
 	if middleware.NotSent(err) || middleware.Refused(err) {
 		a.drafts.Return(&yes.call, yes.drafts, yes.life.Asked.ID)
 	}
-	a.undo(ctx, yes.call, res)
+	a.undo(ctx, yes.call, yes.life.Asked.ID, res)
 	if yes.edited {
 		res = withEdit(res, yes.call, yes.given)
 	}
 	return res, err
 }
 
-// undo has the record keep how a call that has succeeded is taken back.
-func (a *asker) undo(ctx context.Context, call middleware.Call, res *mcp.CallToolResult) {
+// undo has the record keep how a call that has succeeded is taken back, and reports it to the host. id is that of the
+// question about the call, "" for none.
+func (a *asker) undo(ctx context.Context, call middleware.Call, id string, res *mcp.CallToolResult) {
 	if a.Inverse == nil || res == nil || res.IsError {
 		return
 	}
@@ -82,10 +84,15 @@ func (a *asker) undo(ctx context.Context, call middleware.Call, res *mcp.CallToo
 	if !ok {
 		return
 	}
-	if arguments, ok := by.Arguments(res); ok {
-		callstate.Of(ctx).Write(func(r *callstate.Record) {
-			r.Undo = callstate.Undo{Server: by.Server, Tool: by.Tool, Arguments: arguments}
-		})
+	arguments, ok := by.Arguments(res)
+	if !ok {
+		return
+	}
+	callstate.Of(ctx).Write(func(r *callstate.Record) {
+		r.Undo = callstate.Undo{Server: by.Server, Tool: by.Tool, Arguments: arguments}
+	})
+	if a.OnUndoable != nil {
+		a.OnUndoable(ctx, call, Undo{Question: id, Server: by.Server, Tool: by.Tool, Arguments: bytes.Clone(arguments)})
 	}
 }
 

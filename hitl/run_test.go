@@ -452,3 +452,75 @@ func TestApprovalOfAMilderClassIsNone(t *testing.T) {
 		e.want(t, 1)
 	})
 }
+
+// How a call is taken back is reported for each call that has succeeded, asked about or not, and for no other.
+func TestUndoableIsReportedOfCallsNobodyWasAskedAbout(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		known annotation.Annotations
+		res   *mcp.CallToolResult
+		asked bool
+		want  int
+	}{
+		{"asked about", annotation.Destructive(), done, true, 1},
+		{"not asked about", annotation.Write(), done, false, 1},
+		{"not asked about, failed", annotation.Write(), &mcp.CallToolResult{IsError: true}, false, 0},
+		{"a read", annotation.ReadOnly(), done, false, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, p := new(executor), agreeable()
+			e.do = func(int) (*mcp.CallToolResult, error) { return tt.res, nil }
+			var got []hitl.Undo
+			c := hitl.New(p, hitl.Options{
+				Inverse: func(_ context.Context, call middleware.Call) (hitl.Inverse, bool) {
+					return hitl.Inverse{Server: "files", Tool: "back", Arguments: func(*mcp.CallToolResult) (json.RawMessage, bool) { return call.Arguments, true }}, true
+				},
+				OnUndoable: func(_ context.Context, _ middleware.Call, by hitl.Undo) {
+					got = append(got, by)
+					panic("which is logged")
+				},
+			})(guarded(e))
+			call := deletes(t)
+			call.Tool = tool(t, "change", tt.known)
+			if _, err := c.CallTool(t.Context(), call); err != nil {
+				t.Fatal(err)
+			}
+			if len(got) != tt.want || tt.want == 1 && (got[0].Tool != "back" || string(got[0].Arguments) != string(call.Arguments) || (got[0].Question != "") != tt.asked) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+// A call of Options.Anew is asked about whatever its class, and whatever is remembered.
+func TestAnewAsksInAnyCase(t *testing.T) {
+	t.Parallel()
+	e := new(executor)
+	var asked []hitl.Request
+	anew := false
+	c := hitl.New(hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+		asked = append(asked, r)
+		return hitl.Decision{Verdict: hitl.Approved, Remember: hitl.Session}, nil
+	}), hitl.Options{Remember: hitl.Session, Anew: func(context.Context, middleware.Call) bool { return anew }})(guarded(e))
+	write := deletes(t)
+	write.Tool = tool(t, "change", annotation.Write())
+	for _, step := range []struct {
+		call middleware.Call
+		anew bool
+		want int
+	}{{deletes(t), false, 1}, {deletes(t), false, 1}, {deletes(t), true, 2}, {write, false, 2}, {write, true, 3}} {
+		anew = step.anew
+		if _, err := c.CallTool(t.Context(), step.call); err != nil {
+			t.Fatal(err)
+		}
+		if len(asked) != step.want {
+			t.Fatalf("asked %d times, want %d", len(asked), step.want)
+		}
+		if last := asked[len(asked)-1]; step.anew && (!last.Anew || len(last.Offers) > 0) {
+			t.Errorf("asked %+v", last)
+		}
+	}
+	e.want(t, 5)
+}

@@ -33,6 +33,8 @@ type record struct {
 
 	digest string
 	late   bool // without a decision
+
+	takeBack func(ctx context.Context, person string) error // nil for a call that cannot be taken back, see Undoable
 }
 
 // Confirm puts the request on the page and waits for a decision or the end of ctx. A full
@@ -104,8 +106,8 @@ func (in *Inbox) end(q *question, r record) {
 	in.keep(r)
 }
 
-// keep adds to the history. The caller holds the lock.
-func (in *Inbox) keep(r record) {
+// keep adds to the history, and returns what it has there. The caller holds the lock.
+func (in *Inbox) keep(r record) *record {
 	r.At, r.By, r.Reason = time.Now(), safetext.Cut(safetext.Line(r.By), maxNameShown), safetext.Text(r.Reason)
 	in.past[r.ID] = &r
 	if in.history = append(in.history, &r); len(in.history) > maxHistory {
@@ -113,6 +115,7 @@ func (in *Inbox) keep(r record) {
 		in.history = slices.Delete(in.history, 0, 1)
 	}
 	in.version++
+	return &r
 }
 
 // An answer is what a form of the page decides, about what it showed.

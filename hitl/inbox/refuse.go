@@ -36,6 +36,8 @@ var (
 	errOther    = refuse(http.StatusConflict, "What you were shown is not what waits. Nothing was decided; look at it again.")
 	errLate     = refuse(http.StatusGone, "Its time is over, the caller gave up, or it was answered elsewhere. Nothing was decided here.")
 	errPart     = refuse(http.StatusForbidden, "Not all of it was shown there. Open the question and read all of it to approve it.")
+	errNoUndo   = refuse(http.StatusGone, "There is no such call in the history of this page, or nothing that takes it back. Nothing was called.")
+	errUndone   = refuse(http.StatusConflict, "It is taken back already, or that is being asked about.")
 	errForgot   = refuse(http.StatusGone, "There is no such remembered approval. It was taken back already, or has ended.")
 	errForget   = refuse(http.StatusServiceUnavailable, "The store does not answer, so the approval may still be remembered. Try again.")
 	errOwn      = refuse(http.StatusForbidden, "This is a call of your own; somebody else has to approve it. You may deny it.")

@@ -25,6 +25,7 @@ func (in *Inbox) routes() http.Handler {
 		{http.MethodGet, "together", in.known(in.together)},
 		{http.MethodPost, "decide", in.known(in.decideTogether)},
 		{http.MethodPost, "forget", in.known(in.forget)},
+		{http.MethodPost, "undo", in.known(in.undoCall)},
 		{http.MethodGet, "version", in.known(in.changes)},
 		{http.MethodGet, "style.css", static("style.css", "text/css; charset=utf-8")},
 		{http.MethodGet, "script.js", static("script.js", "text/javascript; charset=utf-8")},

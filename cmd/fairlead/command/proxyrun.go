@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/inbox"
 	"github.com/fairlead-go/fairlead/hitl/terminal"
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry/doubt"
 	"github.com/spf13/cobra"
@@ -199,6 +200,9 @@ func (r *proxyRun) setPeople(ctx context.Context) error {
 	}
 	page := &page{ctx: ctx, address: r.inbox, out: r.cmd.ErrOrStderr(), in: inbox.New(r.waiting), reach: ways, public: r.public}
 	r.options.Page = page.in
+	r.options.Undoable = func(call middleware.Call, by hitl.Undo, takeBack proxy.Returning) {
+		page.in.Undoable(call, by, takeBack)
+	}
 	if r.options.Confirm, err = approvers(by, page, r.hold); err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func recordedUndo(path, name string) (*audit.Undo, error) {
 	case len(found) > 1:
 		return nil, fmt.Errorf("%s has %d calls %q; give one as RUN/N", path, len(found), shown)
 	case found[0].Undo == nil:
-		return nil, fmt.Errorf("the call %s cannot be undone here: its server had no opposite of %s, or nobody was asked about it", shown, safetext.Line(found[0].Server+"/"+found[0].Tool))
+		return nil, fmt.Errorf("the call %s cannot be undone here: its server had no opposite of %s", shown, safetext.Line(found[0].Server+"/"+found[0].Tool))
 	case found[0].Undo.Arguments == nil:
 		return nil, fmt.Errorf("the call %s is taken back by %s, but a secret was taken out of its arguments; call it yourself", shown, safetext.Line(found[0].Undo.Server+"/"+found[0].Undo.Tool))
 	}

@@ -102,7 +102,7 @@ func (p *Policy) Confirmer(next hitl.Confirmer, of func(context.Context, *middle
 		} else if a := p.approved(r); a != nil && v == None {
 			line = a.Line
 		}
-		if line > 0 && !stranger && r.InDoubt.IsZero() {
+		if line > 0 && !stranger && !r.Anew && r.InDoubt.IsZero() {
 			return hitl.Decision{Verdict: hitl.Approved, By: "the policy, " + p.At(line), Via: "policy"}, nil
 		}
 		if next == nil {

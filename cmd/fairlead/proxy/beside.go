@@ -6,6 +6,7 @@ package proxy
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -80,7 +81,12 @@ func inverse(ctx context.Context, call middleware.Call) (hitl.Inverse, bool) {
 	if !ok || !set.covers(by.Tool) {
 		return hitl.Inverse{}, false
 	}
-	return hitl.Inverse{Server: by.Tool.Server, Tool: by.Tool.Name(), Arguments: by.Arguments}, true
+	return hitl.Inverse{Server: by.Tool.Server, Tool: by.Tool.Name(), Arguments: func(res *mcp.CallToolResult) (json.RawMessage, bool) {
+		if c.answer.Load().goesOn() || unfinished(res) { // nobody has done it yet
+			return nil, false
+		}
+		return by.Arguments(res)
+	}}, true
 }
 
 // beside makes a call that is Safe and that the policy neither denies nor has asked about, nil for any other. It is a

@@ -32,6 +32,7 @@ type clientCall struct {
 	updates *task                   // of a server's, that the call brings input to by tasks/update; nil for none
 	waits   *waiter                 // what its client gets while it waits for a person; nil for nothing
 	answer  atomic.Pointer[written] // what a server answered last
+	undoes  string                  // why a person has it made, to take another call back; "" for a client's call
 }
 
 // Value returns the call itself for the key of this package.

@@ -67,6 +67,9 @@ type Options struct {
 	Audit audit.Sink
 	// Doubt keeps the calls that may have happened; nil means a ledger in memory.
 	Doubt *doubt.Ledger
+	// Undoable is told of each call that was made and can be taken back by another one, and how, see
+	// hitl.Options.OnUndoable; nil is told of none.
+	Undoable func(call middleware.Call, by hitl.Undo, takeBack Returning)
 	// Telemetry measures calls; nil measures nothing.
 	Telemetry Telemetry
 	// Lock pins the tools' definitions; nil takes what is listed.

@@ -90,6 +90,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		return cmp.Or(now.Patience, patience), where
 	}
 	ask.Changes, ask.Preview, ask.Inverse = changes, preview, inverse
+	ask.Anew, ask.About = anew, about
 	limits, retries := now.Limits, now.Retry
 	limits.Logger, retries.Logger = log, log
 	limits.OneQuota = true // a client more is not a call more for the server
@@ -100,6 +101,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	}
 	repeated := doubt.Options{Ledger: p.o.Doubt, Trusted: func(server string) bool { return p.trusts(now, server) }, Logger: log}
 	made := &plan{proxy: p, policy: now, mildest: judge.Mildest}
+	ask.OnUndoable = made.undoable
 	std := chain.Standard{
 		Preflight: chain.New(preflight.New(judge), made.raise).Then,
 		Flow:      flow.New(flow.Options{Tracker: p.tracker, Trusted: now.TrustsResults, Off: now.FlowOff}),
