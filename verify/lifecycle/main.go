@@ -1,6 +1,7 @@
 // Command lifecycle tries every order of events in the life of questions: what several calls of several processes,
 // people, time and failures do to the table of internal/lifecycle and to a store of approvals, one write after the
-// other. It prints the number of states of each scenario, and the way to the first state in which something is wrong.
+// other, and every order of the steps of calls that may have happened, at two replicas with the store of package doubt.
+// It prints the number of states of each scenario, and the way to the first state in which something is wrong.
 package main
 
 import (
@@ -57,6 +58,16 @@ func main() {
 			os.Exit(1)
 		}
 		states, steps = states+len(e.seen), steps+e.steps
+	}
+	for _, s := range doubtScenarios {
+		from := time.Now()
+		e, err := s.explore()
+		fmt.Printf("%9d states %9d steps %7d ends %6.1fs  %s\n", len(e.seen), e.runs-1, e.ends, time.Since(from).Seconds(), s.name)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		states, steps = states+len(e.seen), steps+e.runs-1
 	}
 	fmt.Printf("%9d states %9d steps in %v: nothing is wrong\n", states, steps, time.Since(began).Round(time.Second))
 }
