@@ -320,30 +320,90 @@ expand() {
 
 # play STEP… runs steps and prints a table of them at the end. The first that fails ends the run.
 play() {
-	local step before
+	local step before took
 	begun=$SECONDS
 	steps=$#
 	current="nothing yet"
 	table=()
+	beside=""
 	trap finish EXIT
 	trap 'exit 1' INT TERM
 	for step in "$@"; do
+		if [[ -z $beside && $step == mutants ]]; then
+			begin_beside "$@"
+		fi
 		current=$step
 		echo
 		echo "== $step"
 		from=$SECONDS
 		count_cpu
 		before=$cpu
-		if [[ $step == *:* ]]; then
-			"ci_${step%%:*}" "${step#*:}"
+		if [[ -n $beside && " ${waiting[*]} " == *" $step "* ]]; then
+			end_beside "$step"
 		else
-			"ci_$step"
+			one "$step"
+			took=$((SECONDS - from))
 		fi
 		count_cpu
-		table+=("$(printf '%-34s %6d s %6d s CPU' "$step" "$((SECONDS - from))" "$((cpu - before))")")
-		echo "ok: $step: $((SECONDS - from)) s"
+		table+=("$(printf '%-34s %6d s %6d s CPU' "$step" "$took" "$((cpu - before))")")
+		echo "ok: $step: $took s"
 	done
 	current=""
+}
+
+# one STEP runs a step.
+one() {
+	if [[ $1 == *:* ]]; then
+		"ci_${1%%:*}" "${1#*:}"
+	else
+		"ci_$1"
+	fi
+}
+
+# Steps that wait for servers, for a browser and for time that passes, more than for a core. They run one after the other
+# beside the steps from the mutants on. Each has its turn in the output, its own time in the table, and the
+# processor time of all of them is that of the first.
+waiting=(race:contrib/redis race:hitl/inbox/browsertest)
+
+# begin_beside STEP… begins those of the steps that wait. What they need is installed before.
+begin_beside() {
+	local step own=()
+	for step in "${waiting[@]}"; do
+		[[ " $* " == *" $step "* ]] && own+=("$step")
+	done
+	[[ ${#own[@]} -gt 0 ]] || return 0
+	want "$(go env CC)" gcc libc6-dev
+	engines
+	browser
+	set -m # so that it can be ended with all that it has started
+	(
+		set +em
+		trap - EXIT
+		for step in "${own[@]}"; do
+			local from=$SECONDS file="$results/beside-${step//\//-}"
+			(
+				set -e
+				one "$step"
+			) >"$file" 2>&1
+			echo "$? $((SECONDS - from))" >"$file.end"
+		done
+	) &
+	beside=$!
+	set +m
+}
+
+# end_beside STEP waits for a step that runs beside others, prints what it printed, and sets took to its time.
+end_beside() {
+	local status file="$results/beside-${1//\//-}"
+	while [[ ! -f $file.end ]] && kill -0 "$beside" 2>/dev/null; do
+		sleep 0.2
+	done
+	cat "$file"
+	read -r status took <"$file.end"
+	if [[ $1 == "${waiting[-1]}" ]]; then
+		wait "$beside" || true # so that its processor time counts
+	fi
+	return "$status"
 }
 
 # count_cpu sets cpu to the seconds that the commands so far have used. A subshell would have a count of its own.
@@ -354,6 +414,7 @@ count_cpu() {
 
 finish() {
 	local note
+	[[ -z ${beside:-} ]] || kill -- "-$beside" 2>/dev/null || true
 	echo
 	printf '%s\n' "${table[@]}"
 	for note in "${notes[@]}"; do
