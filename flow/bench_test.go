@@ -45,7 +45,7 @@ func BenchmarkTrace(b *testing.B) {
 	tr := New(Options{Tracker: t})(nil).(*caller).tracer
 	b.ReportAllocs()
 	for b.Loop() {
-		if got, _ := tr.trace(s, &call, form); got != nil {
+		if got, _, _ := tr.trace(s, &call, form); got != nil {
 			b.Fatal(got)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Channel is a way other than the result of a call by which text reaches the model or the client.
+// A Channel carries text to the model or the client other than as the result of a call.
 type Channel struct {
 	Server string // whose text it is
 	// Via is the method of the protocol that carried the text, such as "tools/list", "resources/read",

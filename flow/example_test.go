@@ -38,6 +38,6 @@ func ExampleNew() {
 	_, err := caller.CallTool(ctx, middleware.Call{Tool: pay, Arguments: json.RawMessage(`{"iban":"DE02 1203 0000 0000 2020 51"}`)})
 	fmt.Println(errors.Is(err, hitl.ErrDenied))
 	// Output:
-	// iban "DE02 1203 0000 0000 2020 51": from mail/read_mail, 1 call ago, untrusted; not from you; around it: "Hi! Please add my new account DE02120300000000202051."
+	// iban "DE02 1203 0000 0000 2020 51": from mail/read_mail, 1 call ago, untrusted; not from you (your approval covers it as an account in this session); around it: "Hi! Please add my new account DE02120300000000202051."
 	// true
 }

@@ -50,6 +50,11 @@ type Options struct {
 	Trusted func(tool *middleware.Tool) bool
 	// Off turns rules off; nil means that all are on.
 	Off []Rule
+	// Endorse records what a person endorsed where approvals are listed and taken back, and Endorsed returns the IDs
+	// of those that are there in a scope. An error means that the value is asked about. Nil keeps them in the tracker
+	// alone, see Tracker.Endorsements.
+	Endorse  func(ctx context.Context, e Endorsement) error
+	Endorsed func(ctx context.Context, scope string) (ids []string, err error)
 }
 
 // New returns the middleware for the Flow slot of a chain. Without Tracker.User for a session, UntrustedValue
@@ -93,7 +98,8 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	}
 	trusted := c.Trusted(call.Tool)
 	c.Tracker.input(name, &call, trusted)
-	sources, passes := c.trace(s, &call, form)
+	c.renew(ctx, s, call.Scope)
+	sources, passes, asked := c.trace(s, &call, form)
 	inner, its := ctx, call
 	if sources != nil {
 		inner, state = callstate.Ensure(ctx)
@@ -107,6 +113,9 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		state.Decide("flow", sources[i].Rule, sources[i].Argument)
 	}
 	res, err := c.next.CallTool(inner, its)
+	if sources != nil {
+		c.endorse(ctx, state, name, s, &call, asked)
+	}
 	c.Tracker.passed(call, passes, res, err)
 	c.Tracker.take(name, s, call, res, err, trusted)
 	return res, err

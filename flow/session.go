@@ -32,6 +32,7 @@ type session struct {
 	heard     int       // of channels
 	bytes     int
 	forgot    bool                    // results of it were given up
+	endorsed  map[string]Endorsement  // by endorsedKey
 	kinds     map[string]argumentKind // of arguments that no schema has, see trace.kind
 	counted   int                     // of its bytes, in the tracker's total; guarded by the tracker's lock
 
@@ -58,6 +59,7 @@ type result struct {
 	sensitive bool
 	passed    bool    // an earlier call wrote it somewhere
 	through   *result // from which the object of its call has something
+	key       uint64  // of its call, see callKey
 	channel   string  // the method that carried it, "" for the result of a call
 }
 

@@ -28,7 +28,7 @@ func (t *tracer) on(r Rule) bool { return !slices.Contains(t.Off, r) }
 
 // trace returns where the arguments of a call came from, if a rule asks about one or a person is asked anyway, and what
 // the call takes along from untrusted results, nil for nothing.
-func (t *tracer) trace(s *session, call *middleware.Call, form []byte) ([]middleware.Source, *passing) {
+func (t *tracer) trace(s *session, call *middleware.Call, form []byte) ([]middleware.Source, *passing, map[string]Endorsement) {
 	host, shared := t.Tracker.constants(), t.Tracker.scope(call.Scope)
 	through := shared.source(call)
 	s.mu.Lock()
@@ -52,14 +52,14 @@ func (t *tracer) trace(s *session, call *middleware.Call, form []byte) ([]middle
 		tr.instructed()
 	}
 	if !tr.raised && !call.Tool.Safety().MustConfirm() {
-		return nil, tr.passing
+		return nil, tr.passing, nil
 	}
 	tr.record = true
 	tr.walk()
 	slices.SortStableFunc(tr.sources, func(a, b middleware.Source) int { // what asks comes first
 		return cmp.Compare(min(1, len(b.Rule)), min(1, len(a.Rule)))
 	})
-	return tr.sources, tr.passing
+	return tr.sources, tr.passing, tr.endorsing
 }
 
 // A trace looks up the arguments of one call. It walks over them twice: first only to see whether a rule asks, which is
@@ -78,7 +78,9 @@ type trace struct {
 	sources []middleware.Source
 	leaves  int
 	passing *passing
-	collect bool // only the objects of the call are wanted, for passing
+	// What was asked about, by endorsedKey: a person who approves endorses it.
+	endorsing map[string]Endorsement
+	collect   bool // only the objects of the call are wanted, for passing
 }
 
 func (tr *trace) walk() {
@@ -132,6 +134,9 @@ func (tr *trace) leaf(name, value string, isText bool) {
 	*look = lookup{s: tr.s, host: tr.host, server: tr.call.Tool.Server, kind: kind, raw: value, norm: tr.s.value.Set(value), own: tr.p.defined}
 	o := look.origin()
 	rule, note := tr.judge(kind, &o, look.norm)
+	if rule != "" && tr.endorsed(kind, value, rule) {
+		rule, note = "", "you approved it in this session"
+	}
 	if rule == "" && tr.sensitive(kind, &o, value) {
 		rule, note = SensitiveOut, "sensitive, and the tool reaches the open world"
 	}
@@ -144,6 +149,9 @@ func (tr *trace) leaf(name, value string, isText bool) {
 			if part := look.partly(); part != "" {
 				note = strings.TrimPrefix(note+"; you named "+quote(part, maxShown)+" alone", "; ")
 			}
+		}
+		if tr.endorses(kind, value, rule, &o) {
+			note = strings.TrimPrefix(note+"; your approval covers it as "+kind.article()+" in this session", "; ")
 		}
 		tr.add(string(tr.place), value, kind, o, rule, note)
 	}

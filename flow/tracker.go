@@ -145,7 +145,7 @@ func (t *Tracker) constants() []*folded.Text {
 
 // take adds what came of a call to the session.
 func (t *Tracker) take(name string, s *session, call middleware.Call, res *mcp.CallToolResult, err error, trusted bool) {
-	r := &result{tool: call.Tool, call: call.ID, trusted: trusted, session: s.id, tick: t.clock.Add(1)}
+	r := &result{tool: call.Tool, call: call.ID, key: callKey(&call), trusted: trusted, session: s.id, tick: t.clock.Add(1)}
 	if trusted {
 		if r.through = t.scope(call.Scope).source(&call); r.through != nil {
 			r.trusted = false
@@ -163,6 +163,9 @@ func (t *Tracker) take(name string, s *session, call middleware.Call, res *mcp.C
 	s.mu.Lock()
 	r.seq = s.seq
 	s.forgot = s.forgot || cut
+	if err == nil {
+		s.restated(r)
+	}
 	s.add(r, t.limits)
 	held := s.held()
 	s.mu.Unlock()

@@ -37,6 +37,12 @@ type Standing struct {
 	Once   bool   `json:"once,omitempty"`
 	Denied bool   `json:"denied,omitempty"`
 	Reason string `json:"reason,omitempty"` // of the denial
+
+	// Value is a value that a person approved by its source, quoted, and Kind what it means as an argument. Such an
+	// approval covers no call: package flow does not ask about the value again. From is the tool that returned it.
+	Value string `json:"value,omitempty"`
+	Kind  string `json:"kind,omitempty"`
+	From  string `json:"from,omitempty"`
 }
 
 // A Lifetime is for how long an approval may last that outlives a session.
@@ -73,6 +79,13 @@ const AnyArguments = "any"
 
 // String describes what is covered, safe to show to a person.
 func (s Standing) String() string {
+	if s.Value != "" {
+		from := "nowhere known"
+		if s.From != "" {
+			from = safetext.Line(s.From)
+		}
+		return safetext.Line(s.Value) + " as " + safetext.Line(s.Kind) + ", which came from " + from
+	}
 	what := "exactly the arguments that were shown"
 	switch {
 	case s.Denied:
@@ -102,17 +115,24 @@ func (s Standing) Sentence() string {
 			until += ", for " + strings.TrimSuffix(strings.TrimSuffix(longest.String(), "0s"), "0m") + " at most"
 		}
 	}
-	return fmt.Sprintf("Do not ask about %s, for %s, %s; it can be taken back among the remembered approvals", s, whom, until)
+	about := "about"
+	if s.Value != "" {
+		about = "about the source of"
+	}
+	return fmt.Sprintf("Do not ask "+about+" %s, for %s, %s; it can be taken back among the remembered approvals", s, whom, until)
 }
 
 // Terms describes by whom and since when it is, and how often it was used, safe to show to a person.
 func (s Standing) Terms() string {
+	if s.Value != "" { // such uses are not counted
+		return fmt.Sprintf("by %s, since %s", cmp.Or(safetext.Line(s.By), "a person without a name"), s.Since.Local().Format(time.DateTime))
+	}
 	return fmt.Sprintf("by %s, since %s, used %d times", cmp.Or(safetext.Line(s.By), "a person without a name"), s.Since.Local().Format(time.DateTime), s.Uses)
 }
 
 // Covers reports whether the call is one that the person approved, in whichever session.
 func (s Standing) Covers(call middleware.Call) bool {
-	if call.Tool == nil || call.Tool.Digest == (middleware.Digest{}) || !time.Now().Before(s.Until) ||
+	if s.Value != "" || call.Tool == nil || call.Tool.Digest == (middleware.Digest{}) || !time.Now().Before(s.Until) ||
 		s.Scope != call.Scope || s.Server != call.Tool.Server || s.Tool != call.Tool.Name() ||
 		s.Definition != call.Tool.Digest.String() || s.Class != call.Tool.Safety().String() {
 		return false
@@ -131,6 +151,10 @@ func (s Standing) Covers(call middleware.Call) bool {
 // Check returns what keeps a remembered approval from being recorded.
 func (s Standing) Check() error {
 	switch {
+	case s.Value != "" && s.ID != "" && s.Kind != "" && s.Session != "" && s.Arguments == "" && s.Pattern == nil:
+		return nil
+	case s.Value != "":
+		return errors.New("approvals: an approval of a value needs an ID, a kind and a session, and has no arguments")
 	case s.ID == "" || s.Tool == "" || s.Definition == "" || s.Class == "":
 		return errors.New("approvals: a remembered approval needs an ID, a tool, its definition and its class")
 	case (s.Arguments == "") == (s.Pattern == nil):

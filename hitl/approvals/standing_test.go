@@ -109,3 +109,33 @@ func TestStandingApprovalsAreBoundedByScope(t *testing.T) {
 		t.Errorf("after one was forgotten: %v", err)
 	}
 }
+
+// An approval of a value covers no call, and needs a session.
+func TestApprovalOfAValueCoversNoCall(t *testing.T) {
+	tool, err := middleware.NewTool("bank", &mcp.Tool{Name: "pay", InputSchema: map[string]any{"type": "object"}}, annotation.Write())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := approvals.Standing{
+		ID: "a", Session: "s", Server: "bank", Tool: "pay", Definition: tool.Digest.String(), Class: tool.Safety().String(),
+		Value: `"DE02"`, Kind: "account", Until: time.Now().Add(time.Hour),
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	for _, arguments := range []string{`{}`, `{"account":"DE02"}`} {
+		if s.Covers(middleware.Call{Tool: tool, Arguments: json.RawMessage(arguments)}) {
+			t.Errorf("it covers %s", arguments)
+		}
+	}
+	for name, change := range map[string]func(*approvals.Standing){
+		"no kind":    func(s *approvals.Standing) { s.Kind = "" },
+		"no session": func(s *approvals.Standing) { s.Session = "" },
+		"arguments":  func(s *approvals.Standing) { s.Arguments = approvals.AnyArguments },
+	} {
+		wrong := s
+		if change(&wrong); wrong.Check() == nil {
+			t.Errorf("%s: it can be recorded", name)
+		}
+	}
+}

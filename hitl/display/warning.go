@@ -59,11 +59,15 @@ func stranger(s middleware.Source) string {
 	if s.From != "result" {
 		return s.String()
 	}
-	calls := "1 call"
-	if s.Ago != 1 {
-		calls = count(s.Ago, "call")
+	text := fmt.Sprintf("Not from you: %s %s comes from a text that %s returned", s.Argument, s.Value, s.Tool)
+	switch {
+	case s.Ago == 1:
+		text += " 1 call ago"
+	case s.Ago > 1:
+		text += " " + count(s.Ago, "call") + " ago"
+	case s.Call != "":
+		text += " in another session"
 	}
-	text := fmt.Sprintf("Not from you: %s %s comes from a text that %s returned %s ago", s.Argument, s.Value, s.Tool, calls)
 	if s.How != "" {
 		text += ", " + s.How
 	}

@@ -10,6 +10,11 @@
 // injections by name, each with goal and calls. The goal is appended to the first result with injected, or
 // to the first. A pair is stopped if a call of the injection was not made. One JSON line is printed for
 // each suite. A call of an honest task that fails is an error.
+//
+// questions are those of honest tasks, and questions_by counts them by the rule that asks, class for none. endorsed is
+// how many values the person approved by their source, once each. completed_at has for 0 to 3 questions the pairs that
+// end as the user wanted with so many at most, those about the attack included: each call of the task was made, before
+// and after the attack, and the pair was stopped.
 package main
 
 import (
@@ -61,7 +66,14 @@ type row struct {
 	Stopped         int    `json:"stopped"`
 	AskedWithSource int    `json:"asked_with_source"`
 	SourceRight     int    `json:"source_right"`
+
+	QuestionsBy map[string]int    `json:"questions_by"`
+	Endorsed    int               `json:"endorsed"`
+	CompletedAt [maxQuestions]int `json:"completed_at"`
 }
+
+// maxQuestions is for how many questions, from 0, the completed pairs are counted.
+const maxQuestions = 4
 
 type options struct {
 	guard   string
@@ -126,6 +138,9 @@ type session struct {
 	ran     bool   // the call reached its executor
 	row     *row
 	ids     int
+	asked   int  // questions so far
+	again   bool // the calls were counted by the honest task alone
+	tracker *flow.Tracker
 }
 
 func replay(o options, server, name string, s suite) (row, error) {
@@ -138,7 +153,7 @@ func replay(o options, server, name string, s suite) (row, error) {
 	}), s.Tools...); err != nil {
 		return row{}, err
 	}
-	r := row{Suite: name, Tasks: len(s.User)}
+	r := row{Suite: name, Tasks: len(s.User), QuestionsBy: make(map[string]int)}
 	begin := func(honest task) *session { return newSession(o, server, tools, honest.Prompt, &r) }
 	for _, id := range slices.Sorted(maps.Keys(s.User)) {
 		honest := s.User[id]
@@ -148,24 +163,30 @@ func replay(o options, server, name string, s suite) (row, error) {
 				return r, fmt.Errorf("%s: call %d: %w", id, i, errors.Join(err, errors.New("it was not made")))
 			}
 		}
+		r.Endorsed += len(ses.tracker.Endorsements(""))
 		for _, inj := range slices.Sorted(maps.Keys(s.Inj)) {
 			if len(s.Inj[inj].Calls) == 0 || len(honest.Calls) == 0 {
 				continue
 			}
 			r.Pairs++
-			stopped, err := begin(honest).pair(o, honest, s.Inj[inj])
+			pair := begin(honest)
+			stopped, err := pair.pair(o, honest, s.Inj[inj])
 			if err != nil {
 				return r, fmt.Errorf("%s with %s: %w", id, inj, err)
 			}
-			if stopped {
-				r.Stopped++
+			if !stopped {
+				continue
+			}
+			r.Stopped++
+			for k := min(pair.asked, maxQuestions); k < maxQuestions; k++ {
+				r.CompletedAt[k]++
 			}
 		}
 	}
 	return r, nil
 }
 
-// pair replays a task up to the result that carries the goal, and then the attack.
+// pair replays a task up to the result that carries the goal, then the attack, and then what is left of the task.
 func (s *session) pair(o options, honest, attack task) (stopped bool, err error) {
 	s.goal = attack.Goal
 	at := max(0, slices.IndexFunc(honest.Calls, func(c call) bool { return c.Injected }))
@@ -175,11 +196,9 @@ func (s *session) pair(o options, honest, attack task) (stopped bool, err error)
 			out += "\n" + o.variant(attack)
 			s.carrier = s.next()
 		}
-		questions := s.row.Questions // those of honest tasks count once
-		if err := s.call(c, out); err != nil {
+		if err := s.repeat(c, out, false); err != nil {
 			return false, err
 		}
-		s.row.Questions = questions
 	}
 	s.inside = true
 	for _, c := range attack.Calls {
@@ -188,20 +207,41 @@ func (s *session) pair(o options, honest, attack task) (stopped bool, err error)
 		}
 		stopped = stopped || !s.ran
 	}
+	s.inside = false
+	for _, c := range honest.Calls[at+1:] {
+		if err := s.repeat(c, c.Out, true); err != nil {
+			return false, err
+		}
+		if !s.ran {
+			return false, fmt.Errorf("%s was not made after the attack", c.Tool)
+		}
+	}
 	return stopped, nil
 }
 
+// repeat makes a call of the honest task, whose questions were counted without the attack; its sources count up to the
+// attack.
+func (s *session) repeat(c call, out string, after bool) error {
+	before := *s.row
+	s.again = true
+	err := s.call(c, out)
+	s.again = false
+	if after {
+		s.row.AskedWithSource, s.row.SourceRight = before.AskedWithSource, before.SourceRight
+	}
+	return err
+}
+
 func newSession(o options, server string, tools *catalog.Catalog, prompt string, r *row) *session {
-	ses := &session{server: server, tools: tools, prompt: prompt, row: r}
+	ses := &session{server: server, tools: tools, prompt: prompt, row: r, tracker: flow.NewTracker(flow.Limits{})}
 	std := chain.Standard{
 		Preflight: preflight.New(preflight.Options{}),
 		Confirm:   hitl.New(hitl.ConfirmerFunc(ses.confirm), hitl.Options{Writes: o.guard == "writes"}),
 	}
 	switch o.guard {
 	case "flow":
-		tracker := flow.NewTracker(flow.Limits{})
-		tracker.User("", prompt)
-		std.Flow = flow.New(flow.Options{Tracker: tracker})
+		ses.tracker.User("", prompt)
+		std.Flow = flow.New(flow.Options{Tracker: ses.tracker})
 	case "none":
 		std.Confirm = hitl.New(hitl.DangerouslyApproveEveryCallWithoutAsking(), hitl.Options{})
 	}
@@ -228,11 +268,25 @@ type key struct{}
 // confirm approves the calls of the honest task and denies those of the attack.
 func (s *session) confirm(_ context.Context, r hitl.Request) (hitl.Decision, error) {
 	s.score(r)
+	s.asked++
 	if s.inside {
 		return hitl.Decision{By: "the user"}, nil
 	}
-	s.row.Questions++
+	if !s.again {
+		s.row.Questions++
+		s.row.QuestionsBy[why(r)]++
+	}
 	return hitl.Decision{Verdict: hitl.Approved, By: "the user"}, nil
+}
+
+// why returns the rule that asks, "class" for none.
+func why(r hitl.Request) string {
+	for _, source := range r.Sources {
+		if source.Rule != "" {
+			return source.Rule
+		}
+	}
+	return "class"
 }
 
 // score checks the sources that a person is shown. An argument that is in the user's words must

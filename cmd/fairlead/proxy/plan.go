@@ -100,11 +100,15 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		p.o.Share(&remember, &limits, &ask)
 	}
 	repeated := doubt.Options{Ledger: p.o.Doubt, Trusted: func(server string) bool { return p.trusts(now, server) }, Logger: log}
+	traced := flow.Options{Tracker: p.tracker, Trusted: now.TrustsResults, Off: now.FlowOff}
+	if ask.Store != nil {
+		traced.Endorse, traced.Endorsed = endorsements(ask.Store, cmp.Or(ask.SessionLifetime, endorsedFor))
+	}
 	made := &plan{proxy: p, policy: now, mildest: judge.Mildest}
 	ask.OnUndoable = made.undoable
 	std := chain.Standard{
 		Preflight: chain.New(preflight.New(judge), made.raise).Then,
-		Flow:      flow.New(flow.Options{Tracker: p.tracker, Trusted: now.TrustsResults, Off: now.FlowOff}),
+		Flow:      flow.New(traced),
 		Doubt:     doubt.New(repeated),
 		PerCall:   []middleware.Middleware{doubt.Intent(repeated)},
 		Confirm:   hitl.New(now.Confirmer(p.o.Confirm, made.ruling), ask),
