@@ -34,6 +34,8 @@ func outcomeOf(ctx context.Context, res *mcp.CallToolResult, err error, said *ca
 		return Refused // by the server
 	case middleware.NotSent(err) && said.Last("hitl").What == "denied":
 		return Denied
+	case middleware.NotSent(err) && said.Last("hitl").What == "unavailable":
+		return Refused // for want of the store, whatever its own error is
 	case errors.Is(cause.Bare(ctx, err), context.Canceled):
 		return Cancelled
 	case errors.Is(cause.Bare(ctx, err), context.DeadlineExceeded):

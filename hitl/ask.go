@@ -108,9 +108,13 @@ func (a *asker) onceApproved(ctx context.Context, call middleware.Call) (*mcp.Ca
 	state.Write(func(r *callstate.Record) { r.Waited += time.Since(began) })
 	if err != nil {
 		what, why := "given up", ""
-		if _, pending := errors.AsType[*PendingError](err); pending || isWaiting(err) {
+		_, pending := errors.AsType[*PendingError](err)
+		switch {
+		case pending || isWaiting(err):
 			what = "pending"
-		} else if errors.Is(err, ErrDenied) {
+		case errors.Is(err, ErrUnavailable):
+			what, why = "unavailable", err.Error()
+		case errors.Is(err, ErrDenied):
 			what, why = "denied", err.Error()
 		}
 		state.Decide("hitl", what, why)

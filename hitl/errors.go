@@ -1,11 +1,13 @@
 package hitl
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -14,6 +16,9 @@ import (
 
 // ErrDenied is in the tree of every error that ends a call for want of an approval.
 var ErrDenied = errors.New("hitl: denied")
+
+// ErrUnavailable is in the tree of an [ErrDenied] that nobody decided: the store of approvals failed.
+var ErrUnavailable = errors.New("hitl: the store of approvals does not work")
 
 // Instead are three reasons for a denial that each place where people are asked suggests, beside room for their own words.
 // They are written for the model.
@@ -88,6 +93,21 @@ func (storeError) Error() string {
 	return "the store of approvals failed; the log of the host has the reason"
 }
 func (e storeError) Unwrap() error { return e.err }
+
+func (e storeError) Is(target error) bool { return target == ErrUnavailable && e.isOutage() }
+
+// isOutage reports whether the store failed. A step that came too late, or whose caller has gone, is none of its faults.
+func (e storeError) isOutage() bool {
+	return !errors.Is(e.err, approvals.ErrNoEffect) && !errors.Is(e.err, context.Canceled)
+}
+
+// ForModel states that there is an outage, since a model would take a denial for the user's will.
+func (e storeError) ForModel() string {
+	if !e.isOutage() {
+		return ""
+	}
+	return "there is an outage: approvals cannot be kept at the moment, so that nobody could decide about it. Tell the user, and call it again later"
+}
 
 // A PendingError ends the first leg of a call whose caller asks the person. A [Confirmer] that
 // cannot wait returns one with what is to be asked and a state of its own. The client gets an

@@ -42,7 +42,7 @@ func (s *said) change(ctx context.Context, facility string, err error) {
 	switch {
 	case f.kind == before:
 	case f.kind == "":
-		s.log.LogAttrs(ctx, slog.LevelInfo, "redis: "+facility+" works again", slog.String("before", before))
+		s.log.LogAttrs(ctx, slog.LevelWarn, "redis: "+facility+" works again", slog.String("before", before))
 	default:
 		s.log.LogAttrs(ctx, slog.LevelWarn, "redis: "+facility+" does not work", slog.String("kind", kind), slog.Any("err", err))
 	}

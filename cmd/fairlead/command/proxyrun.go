@@ -12,8 +12,10 @@ import (
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/health"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/fairlead-go/fairlead/contrib/postgres"
 	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
@@ -40,6 +42,7 @@ type proxyRun struct {
 	shared  *redis.Store   // nil without a store in Redis
 	doubts  doubt.Store    // of all replicas; nil without a store that they share
 
+	health   *health.Monitor
 	recorded *recording // nil without a record
 
 	// ends release what was opened. They are called in the reverse order.
@@ -55,7 +58,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	hold := new(terminal.Hold)
 	log := slog.New(slog.NewTextHandler(hold.Writer(cmd.ErrOrStderr()), &slog.HandlerOptions{Level: level}))
-	r := &proxyRun{proxyFlags: o, cmd: cmd, log: log, hold: hold, waiting: inbox.Options{Logger: log}}
+	r := &proxyRun{proxyFlags: o, cmd: cmd, log: log, hold: hold, waiting: inbox.Options{Logger: log}, health: health.New(log)}
 	defer func() {
 		for _, end := range slices.Backward(r.ends) {
 			err = errors.Join(err, end())
@@ -149,9 +152,8 @@ func (r *proxyRun) openStores(ctx context.Context) error {
 		r.ends = append(r.ends, file.Close)
 		r.waiting.Store = file
 	case r.store != "":
-		var err error
-		if r.shared, err = r.openStore(ctx, r.options.Servers, r.log); err != nil {
-			return fmt.Errorf("--store: %w", err)
+		if err := r.openShared(ctx); err != nil {
+			return err
 		}
 		r.ends = append(r.ends, r.shared.Close)
 		r.waiting.Board, r.waiting.Store = r.shared.Board(), r.shared.Approvals()
@@ -159,15 +161,17 @@ func (r *proxyRun) openStores(ctx context.Context) error {
 	default:
 		r.waiting.Store = approvals.NewMemory()
 	}
+	var kept *postgres.Store
 	if r.approvals != "" {
-		kept, err := r.openApprovals(ctx, r.options.Servers, r.log)
-		if err != nil {
+		var err error
+		if kept, err = r.openKept(ctx); err != nil {
 			return err
 		}
 		r.ends = append(r.ends, func() error { kept.Close(); return nil })
 		r.waiting.Store, r.doubts = kept, kept.Doubt()
 	}
 	r.options.Share = r.share
+	r.depend(kept)
 	var record *audit.File
 	if r.recorded != nil {
 		record = r.recorded.file
@@ -212,6 +216,7 @@ func (r *proxyRun) setPeople(ctx context.Context) error {
 
 // serve starts the servers and serves clients until ctx is done or the client has gone.
 func (r *proxyRun) serve(ctx context.Context) error {
+	r.options.Health = r.health
 	served, err := proxy.New(r.options)
 	if err != nil {
 		return err
@@ -224,6 +229,8 @@ func (r *proxyRun) serve(ctx context.Context) error {
 	if r.listen != "" {
 		err = served.ListenAndServe(ctx, r.listen, func(url string) { fmt.Fprintln(r.cmd.ErrOrStderr(), "fairlead: serving MCP at", url) })
 	} else {
+		go r.health.Watch(ctx)
+		r.health.Started()
 		err = served.ServeLines(ctx, r.cmd.InOrStdin(), r.cmd.OutOrStdout())
 	}
 	if _, unreachable := errors.AsType[*proxy.UnreachableError](err); unreachable {

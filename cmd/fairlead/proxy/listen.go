@@ -68,6 +68,10 @@ func (p *Proxy) ListenAndServe(ctx context.Context, address string, ready func(u
 		l, url = a.Listen(l), "https"+strings.TrimPrefix(url, "http")
 	}
 	go func() { ended <- server.Serve(l) }()
+	watching, unwatch := context.WithCancel(ctx)
+	defer unwatch()
+	go p.o.Health.Watch(watching)
+	p.o.Health.Started()
 	ready(url)
 	select {
 	case err = <-ended:
@@ -89,6 +93,8 @@ func (p *Proxy) ListenAndServe(ctx context.Context, address string, ready func(u
 func (p *Proxy) Handler(ctx context.Context) http.Handler {
 	f := p.newFront()
 	context.AfterFunc(ctx, f.close)
+	go p.o.Health.Watch(ctx)
+	p.o.Health.Started()
 	return f
 }
 
@@ -98,6 +104,7 @@ func (p *Proxy) newFront() *front {
 		proxy: p, name: rand.Text()[:8], sessions: make(map[string]*httpSession), bounds: b,
 		requests: newQuota(b.Requests, b.PerUser.Requests), bodies: newQuota(maxBodies, maxBodies/2),
 	}
+	p.dependOnServers()
 	m := http.NewServeMux()
 	m.HandleFunc("/{$}", f.serve)
 	m.HandleFunc("/mcp", f.serve)
@@ -117,6 +124,7 @@ func (p *Proxy) newFront() *front {
 func (f *front) close() {
 	f.mu.Lock()
 	f.closed = true
+	f.proxy.o.Health.End()
 	all := slices.Collect(maps.Values(f.sessions))
 	f.mu.Unlock()
 	var ending sync.WaitGroup
@@ -133,9 +141,11 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/healthz":
 		fmt.Fprintln(w, "ok")
-	case "/readyz":
-		f.ready(w)
 	default:
+		if one, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); one == "readyz" {
+			f.proxy.o.Health.ServeHTTP(w, r)
+			return
+		}
 		f.handler.ServeHTTP(w, r)
 	}
 }
@@ -178,19 +188,6 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		h.listen(w, r)
-	}
-}
-
-// ready answers whether requests are taken. It does not depend on how many there are: an orchestrator would take the
-// proxy from the clients that it serves.
-func (f *front) ready(w http.ResponseWriter) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case f.closed:
-		http.Error(w, "it is ending", http.StatusServiceUnavailable)
-	default:
-		fmt.Fprintln(w, "ok")
 	}
 }
 

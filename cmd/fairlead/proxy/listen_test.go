@@ -157,7 +157,9 @@ func TestRoomForSessions(t *testing.T) {
 	if res, err := http.DefaultClient.Do(end); err != nil || res.Body.Close() != nil {
 		t.Fatal(err)
 	}
-	healthy("/readyz", http.StatusOK)
+	if got := open(); got.StatusCode != http.StatusOK {
+		t.Errorf("after one has ended: got %d", got.StatusCode)
+	}
 }
 
 // Where no server is there, the session that all clients share ends, and none stays behind.

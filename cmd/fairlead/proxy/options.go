@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/health"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -92,6 +93,8 @@ type Options struct {
 	Access *access.Access
 	// Page is the page of approvals, which Access serves below /approvals/; nil serves no page.
 	Page http.Handler
+	// Health keeps which dependencies are there; nil means one with the servers alone.
+	Health *health.Monitor
 	// Drain is how long calls that a server has may take to end once the proxy is to stop; 0 means none.
 	Drain time.Duration
 	// Stderr gets what the servers' processes write there; nil is os.Stderr.

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/health"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/tail"
 	"github.com/fairlead-go/fairlead/flow"
@@ -93,6 +94,9 @@ func New(o Options) (*Proxy, error) {
 	if o.Policy == nil {
 		none := new(policy.Policy)
 		p.o.Policy = func() *policy.Policy { return none }
+	}
+	if o.Health == nil {
+		p.o.Health = health.New(o.Logger)
 	}
 	if o.Doubt == nil {
 		p.o.Doubt = doubt.NewLedger(doubt.LedgerOptions{Logger: o.Logger})

@@ -145,6 +145,7 @@ func (r *request) end(m *message, err error) {
 	}
 	if err == nil {
 		r.server.session.greeted.Store(true)
+		r.server.fared(nil)
 		r.server.subscriptions.note(r.message, m)
 	}
 	switch {

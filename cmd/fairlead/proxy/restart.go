@@ -69,6 +69,7 @@ func (s *server) missing(err error) {
 	s.mu.Lock()
 	s.away = make(chan struct{})
 	s.mu.Unlock()
+	s.fared(err)
 	go s.restart(err)
 }
 
@@ -109,9 +110,10 @@ func (s *server) restart(why error) {
 			return
 		}
 		if why = s.revive(); why == nil {
-			s.log.Info("proxy: the server is back")
+			s.log.Warn("proxy: the server is back")
 			return
 		}
+		s.fared(why)
 	}
 }
 

@@ -106,6 +106,7 @@ func (p *Proxy) newSession(scope string, caller access.Caller, out func(m *messa
 	for _, one := range s.servers {
 		switch err := missing[one]; {
 		case err != nil && len(missing) == len(s.servers):
+			one.fared(err)
 			s.close(err)
 			return nil, &UnreachableError{Server: one.Name, Err: err}
 		case err != nil: // the others work

@@ -1,0 +1,145 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/health"
+	"github.com/fairlead-go/fairlead/contrib/postgres"
+	"github.com/fairlead-go/fairlead/contrib/redis"
+)
+
+// Names of the dependencies, and what does not work without them. A person reads it in /readyz and in the log.
+const (
+	depRedis    = "redis"
+	depPostgres = "postgresql"
+	depRecord   = "record"
+
+	withoutApprovals = "calls that need an approval, and writes that are not harmless to repeat, are refused; reads go on"
+	withoutShared    = "nothing is cached, and each replica has its share of the rate limits; calls go on"
+	withoutRedis     = withoutApprovals + ", uncached and within this replica's share of the rate limits"
+	withoutRecord    = "dangerous calls, and those that the policy wants recorded, are refused; other calls go on without a record"
+)
+
+// depend adds the stores and the record to what is probed.
+func (r *proxyRun) depend(kept *postgres.Store) {
+	if r.shared != nil {
+		refused := withoutRedis
+		if kept != nil {
+			refused = "questions are asked at the replica of their call alone; " + withoutShared
+		}
+		r.health.Add(health.Dependency{Name: depRedis, Refused: refused, Probe: r.shared.Healthy})
+	}
+	if kept != nil {
+		r.health.Add(health.Dependency{Name: depPostgres, Refused: withoutApprovals, Probe: kept.Healthy})
+	}
+	if r.recorded != nil {
+		r.health.Add(health.Dependency{Name: depRecord, Refused: withoutRecord, Probe: r.recorded.healthy})
+		r.options.Audit = reported{r.recorded, r.health}
+	}
+}
+
+func (r *recording) healthy(context.Context) error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.file.Healthy()
+}
+
+// A reported sink reports what became of each record.
+type reported struct {
+	audit.Sink
+
+	to *health.Monitor
+}
+
+func (s reported) Write(ctx context.Context, one audit.Record) error {
+	err := s.Sink.Write(ctx, one)
+	s.to.Report(ctx, depRecord, err)
+	return err
+}
+
+// reached calls open until what it opens is there. It waits only for a proxy with --listen, whose start nobody watches:
+// meanwhile probes are answered, and clients are told to come again. An error that time does not mend is returned at once.
+func (r *proxyRun) reached(ctx context.Context, name, refused string, unreachable func(error) bool, open func() error) error {
+	err := open()
+	if err == nil || r.listen == "" || !unreachable(err) {
+		return err
+	}
+	r.health.Add(health.Dependency{Name: name, Refused: refused})
+	r.health.Report(ctx, name, err)
+	serving, stop := r.serveStart(ctx)
+	defer stop()
+	if serving != nil {
+		return errors.Join(serving, err)
+	}
+	wait := backoff.NewExponentialBackOff(backoff.WithMaxInterval(15*time.Second), backoff.WithMaxElapsedTime(0))
+	for {
+		select {
+		case <-time.After(wait.NextBackOff()):
+		case <-ctx.Done():
+			return fmt.Errorf("it was ended while it waited for %s: %w", name, err)
+		}
+		if err = open(); err == nil {
+			r.health.Report(ctx, name, nil)
+			return nil
+		}
+		if !unreachable(err) {
+			return err
+		}
+	}
+}
+
+// serveStart answers on the address of --listen while the proxy cannot serve yet.
+func (r *proxyRun) serveStart(ctx context.Context) (failed error, stop func()) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", r.listen)
+	if err != nil {
+		return err, func() {}
+	}
+	fmt.Fprintln(r.cmd.ErrOrStderr(), "fairlead: starting; answering probes at", "http://"+l.Addr().String()+"/readyz")
+	if a := r.options.Access; a != nil && a.TLS != nil {
+		l = a.Listen(l)
+	}
+	m := http.NewServeMux()
+	m.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	m.Handle("/readyz", r.health)
+	m.Handle("/readyz/", r.health)
+	m.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Retry-After", "15")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{
+			"code": -32000, "message": "the proxy is starting and waits for something that it depends on, see /readyz; nothing was called, try again in 15 seconds"}})
+	})
+	server := &http.Server{Handler: m, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(r.log.Handler(), slog.LevelDebug)}
+	go func() { _ = server.Serve(l) }() // until it is closed
+	return nil, func() { _ = server.Close() }
+}
+
+// openShared opens the Redis of --store, and waits for it.
+func (r *proxyRun) openShared(ctx context.Context) error {
+	err := r.reached(ctx, depRedis, withoutRedis, redis.Unreachable, func() (err error) {
+		r.shared, err = r.openStore(ctx, r.options.Servers, r.log)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("--store: %w", err)
+	}
+	return nil
+}
+
+// openKept opens the PostgreSQL of --approvals, and waits for it.
+func (r *proxyRun) openKept(ctx context.Context) (kept *postgres.Store, err error) {
+	err = r.reached(ctx, depPostgres, withoutApprovals, postgres.Unreachable, func() (err error) {
+		kept, err = r.openApprovals(ctx, r.options.Servers, r.log)
+		return err
+	})
+	return kept, err
+}
