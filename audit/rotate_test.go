@@ -210,6 +210,7 @@ func TestFollowAnother(t *testing.T) {
 	next, err := o.Rotate("other-1.jsonl", nil)
 	inTheEnd(t, next, err)
 	rename(t, another, name)
+	rename(t, another+".head", name+".head")
 	if _, err := f.Follow(nil); err == nil {
 		t.Error("it was followed")
 	}
