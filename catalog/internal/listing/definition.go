@@ -29,6 +29,7 @@ func take(id string, def *mcp.Tool, size int, input schema.Survey) (*Definition,
 	if err != nil {
 		return nil, fmt.Errorf("it cannot be written as JSON: %w", cmp.Or(errors.Unwrap(err), err)) // without the name of the tool
 	}
+	tool.Definition = shared(tool.Digest, tool.Definition)
 	if err := schema.CheckInput(tool.Definition.InputSchema, input); err != nil {
 		return nil, schemaError{fmt.Errorf("its input schema is not usable: %w", err)}
 	}

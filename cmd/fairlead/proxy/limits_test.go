@@ -17,7 +17,7 @@ import (
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 
 // post sends a message in a session, "" for none, and returns the response without its body.
-func post(t *testing.T, client *http.Client, url, session, body string) *http.Response {
+func post(t testing.TB, client *http.Client, url, session, body string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {

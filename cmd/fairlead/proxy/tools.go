@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unique"
 	"weak"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -58,7 +60,7 @@ type toolsOf struct {
 	stale atomic.Bool // it has said that its list has changed
 
 	mu       sync.Mutex
-	written  map[middleware.Digest]json.RawMessage // by the digest of what was read
+	written  map[middleware.Digest]unique.Handle[string] // by the digest of what was read; the process has equal ones once
 	accepted pages
 	latest   pages // which may not be accepted yet
 }
@@ -193,6 +195,9 @@ func (t *toolsOf) keep(server string, page, readable json.RawMessage, res *mcp.L
 	rest := members(page)
 	delete(rest, "tools")
 	delete(rest, "nextCursor")
+	for name, value := range rest {
+		rest[name] = bytes.Clone(value) // or it would keep the page
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if first {
@@ -208,9 +213,9 @@ func (t *toolsOf) keep(server string, page, readable json.RawMessage, res *mcp.L
 			continue
 		}
 		if t.written == nil {
-			t.written = make(map[middleware.Digest]json.RawMessage)
+			t.written = make(map[middleware.Digest]unique.Handle[string])
 		}
-		t.written[read.Digest] = text
+		t.written[read.Digest] = unique.Make(string(text))
 		t.latest.order, t.latest.digests = append(t.latest.order, read.Name()), append(t.latest.digests, read.Digest)
 	}
 }
@@ -219,9 +224,9 @@ func (t *toolsOf) keep(server string, page, readable json.RawMessage, res *mcp.L
 func (t *toolsOf) accept() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	kept := make(map[middleware.Digest]json.RawMessage)
+	kept := make(map[middleware.Digest]unique.Handle[string])
 	for _, d := range slices.Concat(t.accepted.digests, t.latest.digests) {
-		if text := t.written[d]; text != nil {
+		if text, ok := t.written[d]; ok {
 			kept[d] = text
 		}
 	}
@@ -239,7 +244,11 @@ func (t *toolsOf) listed() (order []string, rest map[string]json.RawMessage) {
 func (t *toolsOf) text(d middleware.Digest) json.RawMessage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.written[d]
+	text, ok := t.written[d]
+	if !ok {
+		return nil
+	}
+	return json.RawMessage(text.Value())
 }
 
 // announced has the next call read a server's list again, and approved calls of its tools wait for it.
