@@ -28,6 +28,9 @@ const conditioned = `
 	delete_lamps | Deletes lamps | {"properties":{"dry_run":{"type":"boolean"}}} | dangerous | by dry_run (only tries): true safe, otherwise dangerous
 	delete_lamps | Deletes lamps | {"properties":{"dry_run":{"anyOf":[{"type":"boolean"},{"type":"null"}]}}} | dangerous | by dry_run (only tries): true safe, otherwise dangerous
 	delete_lamps | Deletes lamps | {"properties":{"dry_run":{"type":"string"}}} | dangerous |
+	delete_lamps | Deletes lamps | {"properties":{"dry_run":{"type":"boolean"},"output_file":{"type":"string"}}} | dangerous | by dry_run (only tries): true safe, otherwise dangerous; dangerous if output_file is given (writes a file), otherwise safe
+	delete_lamps | Deletes lamps | {"properties":{"dry_run":{"type":"boolean"},"webhook_url":{"type":"string"}}} | dangerous | by dry_run (only tries): true safe, otherwise dangerous; dangerous if webhook_url is given (sends to an address), otherwise safe
+	delete_lamps | Deletes lamps | {"properties":{"output_file":{"type":"string"}}} | dangerous |
 	copy_lamp | Copies a lamp | {"properties":{"overwrite":{"type":"boolean"}}} | dangerous | by overwrite (overrides a protection): false moderate; true dangerous, otherwise dangerous, absent moderate
 	copy_lamp | Copies a lamp | {"properties":{"overwrite":{"type":"boolean","default":true}}} | dangerous | by overwrite (overrides a protection): false moderate; true dangerous, otherwise dangerous
 	archive_lamp | Archives a lamp | {"properties":{"send_email":{"type":"boolean"}}} | dangerous | by send_email (does more): false moderate; true dangerous, otherwise dangerous, absent moderate

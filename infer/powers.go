@@ -1,5 +1,7 @@
 package infer
 
+import "slices"
+
 // A powerRule shows when a power of a parameter counts.
 type powerRule struct {
 	name   string
@@ -65,9 +67,11 @@ var powers = []powerRule{
 	{"a protection overridden", overridesGuard, func(t *tool, p *parameter) bool { return t.so.effect.writes() }},
 }
 
-// yields reports whether a tool has an outcome that can go elsewhere: it reads, or a parameter chooses what it does.
+// yields reports whether a tool has an outcome that can go elsewhere: it reads, a parameter chooses what it does, or a
+// switch makes a trial of it. What a trial finds is then written or sent, and the switch does not make that harmless.
 func (t *tool) yields(*parameter) bool {
-	return t.deed.effect == reads || t.said.abroad.main.effect == reads || t.params.choose && t.open()
+	tries := slices.ContainsFunc(t.params.powers, func(p parameter) bool { return p.kind == triesOnly })
+	return tries || t.deed.effect == reads || t.said.abroad.main.effect == reads || t.params.choose && t.open()
 }
 
 // runs reports whether a tool carries out a text that a parameter holds: one that runs it, or one that only looks and

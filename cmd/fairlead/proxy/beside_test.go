@@ -173,3 +173,22 @@ func TestTrialThatIsNotSafeIsNotMade(t *testing.T) {
 		}
 	}
 }
+
+// A trial that would write its outcome to a file, or send it away, is not made either.
+func TestTrialThatWritesElsewhereIsNotMade(t *testing.T) {
+	t.Parallel()
+	tool := strings.Replace(deleteAll, `"dry_run":{"type":"boolean"}`, `"dry_run":{"type":"boolean"},"output_file":{"type":"string"}`, 1)
+	for arguments, trials := range map[string]int{`{"table":"a"}`: 1, `{"table":"a","output_file":"/srv/app/x"}`: 0} {
+		s := newPlain(tool)
+		person := new(asked)
+		c := s.client(t, s.proxy(t, proxy.Options{Policy: decided(t, `{"previews":["plain/*"]}`), Confirm: person}))
+		got := c.call(`{"name":"delete_rows","arguments":` + arguments + `}`)
+		if calls := s.calls(); len(calls) != trials+1 || len(person.all) != 1 {
+			t.Errorf("%s: calls %q, %d questions, %s", arguments, calls, len(person.all), got)
+		}
+		c.call(`{"name":"delete_rows","arguments":` + strings.Replace(arguments, "{", `{"dry_run":true,`, 1) + `}`)
+		if len(person.all) != 2-trials {
+			t.Errorf("%s: the client's own trial: %d questions", arguments, len(person.all))
+		}
+	}
+}
