@@ -17,7 +17,7 @@ import (
 // ErrDenied is in the tree of every error that ends a call for want of an approval.
 var ErrDenied = errors.New("hitl: denied")
 
-// ErrUnavailable is in the tree of an [ErrDenied] that nobody decided: the store of approvals failed.
+// ErrUnavailable is in the tree of an [ErrDenied] without a decision: the store of approvals failed.
 var ErrUnavailable = errors.New("hitl: the store of approvals does not work")
 
 // Instead are three reasons for a denial that each place where people are asked suggests, beside room for their own words.
@@ -96,7 +96,7 @@ func (e storeError) Unwrap() error { return e.err }
 
 func (e storeError) Is(target error) bool { return target == ErrUnavailable && e.isOutage() }
 
-// isOutage reports whether the store failed. A step that came too late, or whose caller has gone, is none of its faults.
+// isOutage reports whether the store failed. A step that came too late or was cancelled is not its fault.
 func (e storeError) isOutage() bool {
 	return !errors.Is(e.err, approvals.ErrNoEffect) && !errors.Is(e.err, context.Canceled)
 }

@@ -145,7 +145,7 @@ var kinds = []struct {
 	kind string
 }{
 	{errPanicked, "panic"},
-	{hitl.ErrUnavailable, "unavailable"}, // it is a denial too, which nobody decided
+	{hitl.ErrUnavailable, "unavailable"}, // a denial without a decision
 	{hitl.ErrDenied, "denied"},
 	{chain.ErrRefused, "refused"},
 	{route.ErrNoReplica, "no_replica"},

@@ -66,8 +66,8 @@ func (s reported) Write(ctx context.Context, one audit.Record) error {
 	return err
 }
 
-// reached calls open until what it opens is there. It waits only for a proxy with --listen, whose start nobody watches:
-// meanwhile probes are answered, and clients are told to come again. An error that time does not mend is returned at once.
+// reached calls open until what it opens is there. It waits only with --listen. Meanwhile
+// probes are answered, and clients get 503 with a time. An error that time does not mend is returned at once.
 func (r *proxyRun) reached(ctx context.Context, name, refused string, unreachable func(error) bool, open func() error) error {
 	err := open()
 	if err == nil || r.listen == "" || !unreachable(err) {

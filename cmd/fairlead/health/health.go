@@ -32,7 +32,7 @@ type Dependency struct {
 	Refused string
 	// Server reports whether it is a server. A proxy without any of its servers is not ready.
 	Server bool
-	// Probe returns nil if it is there. Nil means that nothing but [Monitor.Report] tells.
+	// Probe returns nil if it is there. Nil means that [Monitor.Report] alone changes it.
 	Probe func(ctx context.Context) error
 }
 
@@ -54,7 +54,7 @@ const (
 	Ending   = "ending"
 )
 
-// A Monitor knows the dependencies of one proxy. Make one with [New]. It is safe for concurrent use.
+// A Monitor holds the dependencies of one proxy. Make one with [New]. It is safe for concurrent use.
 type Monitor struct {
 	log *slog.Logger
 
@@ -76,7 +76,7 @@ func New(log *slog.Logger) *Monitor {
 }
 
 // Add adds a dependency, which counts as there until it fails. A second one of the same name replaces the first and
-// keeps what is known about it.
+// keeps its state.
 func (m *Monitor) Add(d Dependency) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -254,5 +254,5 @@ func answer(w http.ResponseWriter, ok bool, v any) {
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	_ = e.Encode(v) // a probe that has gone gets no answer
+	_ = e.Encode(v) // it fails after the end of the connection
 }
