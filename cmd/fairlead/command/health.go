@@ -75,11 +75,11 @@ func (r *proxyRun) reached(ctx context.Context, name, refused string, unreachabl
 	}
 	r.health.Add(health.Dependency{Name: name, Refused: refused})
 	r.health.Report(ctx, name, err)
-	serving, stop := r.serveStart(ctx)
-	defer stop()
-	if serving != nil {
-		return errors.Join(serving, err)
+	stop, failed := r.serveStart(ctx)
+	if failed != nil {
+		return errors.Join(failed, err)
 	}
+	defer stop()
 	wait := backoff.NewExponentialBackOff(backoff.WithMaxInterval(15*time.Second), backoff.WithMaxElapsedTime(0))
 	for {
 		select {
@@ -98,10 +98,10 @@ func (r *proxyRun) reached(ctx context.Context, name, refused string, unreachabl
 }
 
 // serveStart answers on the address of --listen while the proxy cannot serve yet.
-func (r *proxyRun) serveStart(ctx context.Context) (failed error, stop func()) {
+func (r *proxyRun) serveStart(ctx context.Context) (stop func(), err error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", r.listen)
 	if err != nil {
-		return err, func() {}
+		return nil, err
 	}
 	fmt.Fprintln(r.cmd.ErrOrStderr(), "fairlead: starting; answering probes at", "http://"+l.Addr().String()+"/readyz")
 	if a := r.options.Access; a != nil && a.TLS != nil {
@@ -120,7 +120,7 @@ func (r *proxyRun) serveStart(ctx context.Context) (failed error, stop func()) {
 	})
 	server := &http.Server{Handler: m, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(r.log.Handler(), slog.LevelDebug)}
 	go func() { _ = server.Serve(l) }() // until it is closed
-	return nil, func() { _ = server.Close() }
+	return func() { _ = server.Close() }, nil
 }
 
 // openShared opens the Redis of --store, and waits for it.

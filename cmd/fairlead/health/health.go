@@ -202,9 +202,9 @@ func (m *Monitor) Ready() string {
 	if m.status != "" {
 		return m.status
 	}
-	servers, gone, any := 0, 0, false
+	servers, gone, degraded := 0, 0, false
 	for _, d := range m.all {
-		any = any || d.away
+		degraded = degraded || d.away
 		if d.Server {
 			servers++
 			if d.away {
@@ -215,7 +215,7 @@ func (m *Monitor) Ready() string {
 	switch {
 	case servers > 0 && gone == servers:
 		return Away
-	case any:
+	case degraded:
 		return Degraded
 	}
 	return OK
@@ -254,5 +254,5 @@ func answer(w http.ResponseWriter, ok bool, v any) {
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	_ = e.Encode(v) // it fails after the end of the connection
+	_ = e.Encode(v) //nolint:errchkjson // it fails after the end of the connection
 }
