@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/fault"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/internal/session"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -149,7 +150,7 @@ func (f Func) decode(ctx context.Context, call middleware.Call, in any) error {
 		err = f.input.Validate(members)
 	}
 	if err == nil {
-		err = json.Unmarshal(arguments, in)
+		err = jsontree.Into(arguments, in)
 	}
 	if err == nil {
 		return nil

@@ -305,3 +305,21 @@ func ExampleNew() {
 	// A7 is on its way <nil>
 	// shop__cancel_order was not called: it needs a person's agreement, and there is none. Do not call it again; tell the user, or choose a tool that only reads. <nil>
 }
+
+// A func that takes any value gets the digits that the model wrote.
+func TestFuncThatTakesAnyValueGetsTheDigits(t *testing.T) {
+	t.Parallel()
+	for _, number := range []string{"9007199254740993", "9007199254740991", "18446744073709551616", "-0", "1.10"} {
+		got := ""
+		c := catalog.New(catalog.Options{})
+		tool := addFunc(t, c, "get_it", annotation.ReadOnly(), func(_ context.Context, in map[string]any) (string, error) {
+			raw, err := json.Marshal(in)
+			got = string(raw)
+			return "", err
+		})
+		arguments := `{"id":` + number + `}`
+		if _, err := c.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(arguments)}); err != nil || got != arguments {
+			t.Errorf("the func got %s, %v, want %s", got, err, arguments)
+		}
+	}
+}

@@ -40,7 +40,8 @@ type turn struct {
 type call struct {
 	batch.ToolCall
 
-	place  int // in the message
+	input  []byte // as the runner hands it on, which may have rounded the numbers of the arguments
+	place  int    // in the message
 	result *mcp.CallToolResult
 }
 
@@ -75,7 +76,7 @@ func (t *turns) join(name string, input json.RawMessage) (joined *turn, mine *ca
 		t.begin(message)
 	}
 	c := call{ToolCall: batch.ToolCall{Name: name, Arguments: input}, place: math.MaxInt}
-	if i := slices.IndexFunc(t.asked, func(c call) bool { return c.Name == name && bytes.Equal(c.Arguments, input) }); i >= 0 {
+	if i := slices.IndexFunc(t.asked, func(c call) bool { return c.Name == name && bytes.Equal(c.input, input) }); i >= 0 {
 		c = t.asked[i]
 		t.asked = slices.Delete(t.asked, i, i+1)
 	}
@@ -107,10 +108,27 @@ func (t *turns) begin(message *anthropic.BetaMessage) {
 		case block.Type == "tool_use" && t.ours[block.Name]:
 			use := block.AsToolUse()
 			if input, err := json.Marshal(use.Input); err == nil {
-				t.asked = append(t.asked, call{ToolCall: batch.ToolCall{ID: use.ID, Name: use.Name, Arguments: input}, place: len(t.asked)})
+				asked := batch.ToolCall{ID: use.ID, Name: use.Name, Arguments: written(use.JSON.Input.Raw(), input)}
+				t.asked = append(t.asked, call{ToolCall: asked, input: input, place: len(t.asked)})
 			}
 		}
 	}
+}
+
+// written returns the input of a call as the model wrote it. The SDK decodes it into any value, which rounds
+// 9007199254740993, and writes that again; the text is used if it is one of the same value.
+func written(text string, input []byte) []byte {
+	if text == string(input) {
+		return input
+	}
+	var value any
+	if json.Unmarshal([]byte(text), &value) != nil {
+		return input
+	}
+	if again, err := json.Marshal(value); err != nil || !bytes.Equal(again, input) {
+		return input
+	}
+	return []byte(text)
 }
 
 // lead closes the turn, for the first waiter.

@@ -47,3 +47,23 @@ func TestOnlyCallsOfTheRunnerAreMade(t *testing.T) {
 		}
 	}
 }
+
+// Numbers reach the tool, and the person who is asked, with all digits that the model wrote.
+func TestNumbersKeepTheirDigits(t *testing.T) {
+	t.Parallel()
+	for _, number := range []string{"9007199254740993", "9007199254740991", "-9007199254740993", "18446744073709551616", "-0", "1.10", "0.1", "12345678901234567890.5"} {
+		desk := batchtest.New(t)
+		desk.Yes = true
+		input := `{"id":"1","n":` + number + `,"deep":[{"n":` + number + `}]}`
+		talk(t, desk, []call{{"a", "notes__delete_note", input}, {"b", "notes__get_note", input}})
+		asked, calls := desk.Asked(), desk.Calls()
+		if len(asked) != 1 || string(asked[0].Arguments) != input || len(calls) != 2 {
+			t.Fatalf("%s: asked %v, executed %v", number, asked, calls)
+		}
+		for _, c := range calls {
+			if string(c.Arguments) != input || c.ID == "" {
+				t.Errorf("%s: executed %s %s", number, c.ID, c.Arguments)
+			}
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/mount"
@@ -46,10 +47,7 @@ func (s session) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp
 	var request other.CallToolRequest
 	request.Params.Name, request.Params.Arguments = params.Name, params.Arguments
 	if len(params.Meta) > 0 {
-		request.Params.Meta = new(other.Meta)
-		if err := convert(params.Meta, request.Params.Meta); err != nil {
-			return nil, err
-		}
+		request.Params.Meta = other.NewMetaFromMap(maps.Clone(params.Meta)) // a detour by JSON would round its numbers
 	}
 	res, err := s.client.CallTool(ctx, request)
 	if err != nil {

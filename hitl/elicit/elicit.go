@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/incoming"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -164,7 +165,7 @@ func (c *confirmer) second(req *mcp.CallToolRequest, request hitl.Request) (hitl
 	}
 	res := new(mcp.ElicitResult)
 	raw, err := json.Marshal(request.Input.Responses[inputKey]) // which may be of a host's own type
-	if err != nil || json.Unmarshal(raw, res) != nil || len(request.Input.Responses) != 1 {
+	if err != nil || jsontree.Into(raw, res) != nil || len(request.Input.Responses) != 1 {
 		return hitl.Decision{}, errForm
 	}
 	return decide(req, res, request)

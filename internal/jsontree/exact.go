@@ -3,6 +3,8 @@ package jsontree
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"strconv"
 	"strings"
 )
@@ -15,6 +17,23 @@ func Exact(raw []byte) (any, error) {
 		return nil, err
 	}
 	return plain(v), nil
+}
+
+// Into reads a JSON text into a value as package json does. If it has a number that a float64 would write in another way,
+// the numbers for which the value has room of any kind are a [json.Number], so that they keep their digits.
+func Into(raw []byte, v any) error {
+	if !Rounded(raw) {
+		return json.Unmarshal(raw, v)
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("the JSON text goes on after its value")
+	}
+	return nil
 }
 
 // plain replaces the numbers in v that a float64 holds as they are written.

@@ -37,3 +37,30 @@ func TestExactKeepsDigits(t *testing.T) {
 		t.Error("1e400 is read")
 	}
 }
+
+func TestIntoKeepsDigits(t *testing.T) {
+	t.Parallel()
+	for _, number := range []string{"9007199254740991", "9007199254740992", "9007199254740993", "18446744073709551616", "1e400", "-0", "1.10", "0.1", "5"} {
+		var v struct {
+			Any  any             `json:"any"`
+			Deep map[string]any  `json:"deep"`
+			Raw  json.RawMessage `json:"raw"`
+		}
+		text := `{"any":` + number + `,"deep":{"n":[` + number + `]},"raw":` + number + `}`
+		if err := jsontree.Into([]byte(text), &v); err != nil {
+			t.Errorf("%s: %v", number, err)
+		}
+		if again, err := json.Marshal(v); err != nil || string(again) != text {
+			t.Errorf("got %s, %v, want %s", again, err, text)
+		}
+	}
+	var v any
+	if err := jsontree.Into([]byte(`5`), &v); err != nil || v != 5.0 {
+		t.Errorf("a plain number is %#v, %v", v, err)
+	}
+	for _, broken := range []string{`1.10 2`, `[1.10`, ``, `5 5`} {
+		if err := jsontree.Into([]byte(broken), &v); err == nil {
+			t.Errorf("%q is read", broken)
+		}
+	}
+}

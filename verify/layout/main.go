@@ -6,7 +6,8 @@
 //	go -C verify run ./layout -json        # the same as JSON
 //
 // It exits with 1 if a rule is broken. The rules are about structure: imports point one way (layers.go), no module
-// imports another's internal packages, and each go.mod states the same version of Go. No size is a fault: the table is
+// imports another's internal packages, each go.mod states the same version of Go, and no JSON is decoded in a way that
+// rounds its numbers (numbers.go). No size is a fault: the table is
 // for people who look for what is hard to read. The linter has finer rules for single packages, in .golangci.yml.
 package main
 
@@ -51,7 +52,11 @@ func run(out io.Writer, show options) (faults int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	r := report{Faults: slices.Concat(importFaults(modules), versionFaults(modules), apiFaults(modules))}
+	numbers, err := numberFaults(root, modules)
+	if err != nil {
+		return 0, err
+	}
+	r := report{Faults: slices.Concat(importFaults(modules), versionFaults(modules), apiFaults(modules), numbers)}
 	if !show.faultsOnly {
 		r.measure(modules, show)
 	}

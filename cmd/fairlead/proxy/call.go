@@ -227,7 +227,7 @@ func (s *session) elicit(ctx context.Context, form *mcp.ElicitParams, about stri
 		return nil, err
 	}
 	res := new(mcp.ElicitResult)
-	if err := json.Unmarshal(answer.Result, res); err != nil {
+	if err := decode(answer.Result, res); err != nil {
 		return nil, fmt.Errorf("proxy: the client's answer to the form cannot be read: %w", err)
 	}
 	return res, nil

@@ -38,7 +38,7 @@ func (s *session) greetAll(ctx context.Context, m *message) (json.RawMessage, er
 			continue
 		}
 		var one map[string]any
-		if err := json.Unmarshal(raw, &one); err != nil {
+		if err := decode(raw, &one); err != nil {
 			return nil, err
 		}
 		if len(merged) == 0 {

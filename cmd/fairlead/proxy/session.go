@@ -243,7 +243,7 @@ func (s *session) note(m *message) {
 		client, hello := make(mcp.Meta), members(m.Params)
 		for key, member := range map[string]string{mcp.MetaKeyClientCapabilities: "capabilities", mcp.MetaKeyClientInfo: "clientInfo"} {
 			var v any
-			if json.Unmarshal(hello[member], &v) == nil {
+			if decode(hello[member], &v) == nil {
 				client[key] = v
 			}
 		}

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
+	"math"
 	"os"
+	"slices"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
@@ -81,10 +83,21 @@ func declare(host *batch.Host) []*genai.Tool {
 	return []*genai.Tool{{FunctionDeclarations: declared}}
 }
 
-// answer makes the calls of one turn.
+// answer makes the calls of one turn. The SDK has decoded the arguments into float64: a whole number past 2^53 may be
+// another one than the model wrote. Such a call is not made, and the model reads how to send it.
 func answer(ctx context.Context, host *batch.Host, calls []*genai.FunctionCall) ([]*genai.Part, error) {
-	requests := make([]batch.ToolCall, len(calls))
+	parts := make([]*genai.Part, len(calls))
+	respond := func(i int, key, text string) {
+		parts[i] = genai.NewPartFromFunctionResponse(calls[i].Name, map[string]any{key: text})
+		parts[i].FunctionResponse.ID = calls[i].ID
+	}
+	var requests []batch.ToolCall
+	var places []int // of the requests in calls
 	for i, c := range calls {
+		if rounded(c.Args) {
+			respond(i, "error", c.Name+" was not called: a whole number of its arguments is past 2^53 and may have lost digits. Send it as a text, if the tool takes one.")
+			continue
+		}
 		arguments, err := json.Marshal(c.Args)
 		if err != nil {
 			return nil, err
@@ -92,13 +105,28 @@ func answer(ctx context.Context, host *batch.Host, calls []*genai.FunctionCall) 
 		if c.Args == nil {
 			arguments = nil
 		}
-		requests[i] = batch.ToolCall{ID: c.ID, Name: c.Name, Arguments: arguments}
+		requests = append(requests, batch.ToolCall{ID: c.ID, Name: c.Name, Arguments: arguments})
+		places = append(places, i)
 	}
-	parts := make([]*genai.Part, len(calls))
 	for i, res := range host.Answer(ctx, requests...) {
-		key := map[bool]string{false: "output", true: "error"}[res.IsError]
-		parts[i] = genai.NewPartFromFunctionResponse(calls[i].Name, map[string]any{key: output.Text(res)})
-		parts[i].FunctionResponse.ID = calls[i].ID
+		respond(places[i], map[bool]string{false: "output", true: "error"}[res.IsError], output.Text(res))
 	}
 	return parts, nil
+}
+
+// rounded reports whether a value has a whole number that a float64 may have rounded.
+func rounded(v any) bool {
+	switch v := v.(type) {
+	case float64:
+		return math.Abs(v) >= 1<<53 && v == math.Trunc(v)
+	case []any:
+		return slices.ContainsFunc(v, rounded)
+	case map[string]any:
+		for _, member := range v {
+			if rounded(member) {
+				return true
+			}
+		}
+	}
+	return false
 }
