@@ -28,13 +28,13 @@ type doubtScenario struct {
 	lose      int  // answers of the server
 	crash     int  // replicas, which start again
 	fail      int  // operations on the store
-	long      bool // it takes ten seconds, and only the command does it
+	long      bool // it takes seconds: the command does it, and the test with FAIRLEAD_LONG
 }
 
 var doubtScenarios = []doubtScenario{
 	{name: "doubt: two calls at two replicas, a lost replica and lost answers", replicas: []int{0, 1}, lose: 2, crash: 1},
-	{name: "doubt: three calls, two at one time, with a lost answer", replicas: []int{0, 0, 1}, lose: 1},
-	{name: "doubt: a replica that starts again, and a lost one", replicas: []int{0, 1, 0}, crash: 1},
+	{name: "doubt: three calls, two at one time, with a lost answer", replicas: []int{0, 0, 1}, lose: 1, long: true},
+	{name: "doubt: a replica that starts again, and a lost one", replicas: []int{0, 1, 0}, crash: 1, long: true},
 	{name: "doubt: two calls, a store that fails, a lost replica and a lost answer", replicas: []int{0, 1}, lose: 1, crash: 1, fail: 1},
 	{name: "doubt: two calls, and a store that fails twice", replicas: []int{0, 1}, lose: 2, fail: 2},
 	{name: "doubt: three calls at two replicas, with lost answers", replicas: []int{0, 1, 1}, lose: 2, long: true},
