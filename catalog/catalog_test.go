@@ -274,9 +274,9 @@ func TestServersOwnNameIsNotItsID(t *testing.T) {
 func TestFindingsAreLogged(t *testing.T) {
 	var out strings.Builder
 	c := catalog.New(catalog.Options{Logger: slog.New(slog.NewTextHandler(&out, nil))})
-	add(t, c, "srv", listing(mcptest.Tool("bad name", "")))
+	add(t, c, "srv", listing(mcptest.Tool("bad*name", "")))
 	add(t, c, "other", listing(mcptest.Tool("list_a", "")))
-	if got := strings.Count(out.String(), "catalog: finding"); got != 1 || !strings.Contains(out.String(), "bad name") {
+	if got := strings.Count(out.String(), "catalog: finding"); got != 1 || !strings.Contains(out.String(), "bad*name") {
 		t.Errorf("got %s, want one line", out.String())
 	}
 }

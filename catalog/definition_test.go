@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -32,14 +33,14 @@ func TestToolWithABadNameIsLeftOut(t *testing.T) {
 		want       []string
 	}{
 		{"B001 empty", `""`, []string{"srv: tool number 0", "no name"}},
-		{"B003 NUL", `"a\u0000b"`, []string{`"a\x00b"`, "characters other"}},
+		{"B003 NUL", `"a\u0000b"`, []string{`"a\x00b"`, "characters that cannot be seen"}},
 		{"B005 zero width", `"delete\u200Bfile"`, []string{`"delete\u200bfile"`}},
 		{"B007 looks like another", `"\u0440ead_file"`, []string{`"\u0440ead_file"`}},
 		{"B009 129 letters", `"` + strings.Repeat("x", 129) + `"`, []string{"129 characters"}},
 		{"B017 lone surrogate", `"x\ud800"`, []string{`"x\ufffd"`}},
 		{"newline at the end", `"list\n"`, []string{`"list\n"`}},
-		{"space", `"list files"`, []string{"characters other"}},
-		{"slash", `"a/b"`, []string{"characters other"}},
+		{"pattern", `"list_*"`, []string{"a *"}},
+		{"blanks in a row", `"list  files"`, []string{"blanks"}},
 		{"1 MB", `"` + strings.Repeat("x", 1<<20) + `"`, []string{"1048576 characters"}},
 		{"right to left", `"\u202etset"`, []string{`"\u202etset"`}},
 	} {
@@ -405,4 +406,24 @@ func TestCatalogKeepsACopy(t *testing.T) {
 			t.Error("a caller's slice is the catalog's")
 		}
 	})
+}
+
+// MCP recommends characters for names and requires none: a client decides itself which names it can call.
+func TestToolWithAnUncommonNameIsCallable(t *testing.T) {
+	for _, name := range []string{"calendar/respond", "Disk report", "查询", "files:read", "lire_café", "a.b/c d"} {
+		t.Run(name, func(t *testing.T) {
+			c := catalog.New(catalog.Options{})
+			add(t, c, "srv", listing(mcptest.Tool(name, "Read a note.")))
+			tool := lookup(t, c, "srv", name)
+			if got := tool.ModelName(); !regexp.MustCompile(`^srv__[a-zA-Z0-9_-]{1,59}$`).MatchString(got) {
+				t.Errorf("got the name %q for models", got)
+			}
+			if found, err := c.Find(tool.ModelName()); err != nil || found.Name() != name {
+				t.Errorf("got %v, %v", found, err)
+			}
+			if len(c.Findings()) > 1 {
+				t.Errorf("got %v", c.Findings())
+			}
+		})
+	}
 }

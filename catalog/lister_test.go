@@ -455,7 +455,7 @@ func TestListIsBounded(t *testing.T) {
 func TestFindingsOfOneListAreBounded(t *testing.T) {
 	bad := make([]*mcp.Tool, 5000)
 	for i := range bad {
-		bad[i] = mcptest.Tool(fmt.Sprintf("bad name %d", i), "")
+		bad[i] = mcptest.Tool(fmt.Sprintf("bad*name %d", i), "")
 	}
 	c := catalog.New(catalog.Options{})
 	add(t, c, "srv", listing(bad...))

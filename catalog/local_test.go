@@ -70,7 +70,7 @@ func TestToolsOfTheHostsOwnAreChecked(t *testing.T) {
 		`"list_notes" is there twice`:                  {good, good},
 		"its input schema is not usable":               {{Name: "no_schema"}},
 		`odd: annotation: want a JSON object, got "7"`: {{Name: "odd", InputSchema: good.InputSchema, Meta: mcp.Meta{annotation.MetaKey: 7}}},
-		`the tools of "local": a b: `:                  {mcptest.Tool("a b", "")},
+		`the tools of "local": a*b: `:                  {mcptest.Tool("a*b", "")},
 	} {
 		c := catalog.New(catalog.Options{})
 		err := c.AddTools("local", middleware.ToolCallerFunc(echoes), tools...)

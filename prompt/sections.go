@@ -95,7 +95,7 @@ func byClass(tools []*middleware.Tool, name func(*middleware.Tool) string) *sect
 		}
 		called := tool.ModelName()
 		if name != nil {
-			if own := name(tool); toolname.Check(own) == nil {
+			if own := name(tool); toolname.Plain(own) {
 				called = own
 			}
 		}

@@ -192,7 +192,7 @@ func TestLockThatIsNotUnderstoodIsRefusedWhole(t *testing.T) {
 		{"a definition that is null", swap(blockB, `"crm/list_b": {"class": "safe", "digest": "`+digestOf(t, []byte("null"))+`", "definition": null}`), []string{`"definition": is not an object`}},
 		{"a definition of another tool", swap(`"crm/list_b"`, `"crm/list_c"`), []string{"crm/list_c", "another tool"}},
 		{"a name without a server", swap(`"crm/list_b"`, `"list_b"`), []string{"line 25:", "list_b", "server/tool"}},
-		{"a name with two slashes", swap(`"crm/list_b"`, `"crm/a/list_b"`), []string{"line 25:", "server/tool"}},
+		{"a name without a slash", swap(`"crm/list_b"`, `"crm"`), []string{"line 25:", "server/tool"}},
 		{"a malformed server name", swap(`"crm/list_b"`, `"c__rm/list_b"`), []string{"line 25:", "server/tool"}},
 		{"a name that is a pattern", swap(`"crm/list_b"`, `"crm/*"`), []string{"line 25:", "server/tool"}},
 		{"a name that moves the cursor", swap(`"crm/list_b"`, `"crm/\u001b[2J\u202e"`), []string{"line 25:", `\x1b`, `\u202e`}},

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/probes"
@@ -37,7 +38,23 @@ func gitCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 	if v, ok := p.value("--git-dir", "--work-tree"); ok && v.dash {
 		return "a folder that is not known"
 	}
+	for _, option := range []string{"-C", "--git-dir", "--work-tree"} {
+		if v, ok := p.value(option); ok && forEveryone(v.text) {
+			return "the folder " + probes.Shown(v.text) + ", in which everyone may write: the settings of a repository there can name a program"
+		}
+	}
 	return ""
+}
+
+// forEveryone reports whether a path is below a folder in which each user of the machine may make files.
+func forEveryone(name string) bool {
+	name = path.Clean(name) + "/"
+	for _, root := range []string{"/tmp/", "/private/tmp/", "/var/tmp/", "/private/var/tmp/", "/dev/shm/"} {
+		if strings.HasPrefix(name, root) {
+			return true
+		}
+	}
+	return false
 }
 
 // gitList judges branch and tag: with an operand they make one, unless they list by a pattern.
