@@ -54,7 +54,10 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	case len(buckets) == 0, l.o.Shared == nil && l.local.allowAll(scope, buckets):
 		return nil
 	}
-	return l.wait(ctx, tool, scope, slices.Clone(buckets))
+	if err := l.wait(ctx, tool, scope, slices.Clone(buckets)); err != nil {
+		return err
+	}
+	return callstate.Pause(ctx, tool)
 }
 
 // buckets appends the buckets of a call, the tool's own first. It reports false if the hint allows no calls.
