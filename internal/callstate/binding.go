@@ -73,7 +73,7 @@ func Extra(call *middleware.Call) (json.RawMessage, error) {
 	extra.Params = call.Params
 	if HasMeta(call.Meta) {
 		extra.Meta = maps.Clone(call.Meta)
-		maps.DeleteFunc(extra.Meta, notOfTheCall)
+		maps.DeleteFunc(extra.Meta, func(name string, value any) bool { return notOfTheCall(call.Meta, name, value) })
 	}
 	if call.Input != nil {
 		extra.Responses, extra.State = call.Input.Responses, call.Input.State
@@ -103,13 +103,15 @@ func transport(name string) bool {
 
 // notOfTheCall reports whether a member of _meta is not a part of what is called: the transport's, or an identifier of
 // the client's.
-func notOfTheCall(name string, value any) bool { return transport(name) || clientID(name, value) }
+func notOfTheCall(meta map[string]any, name string, value any) bool {
+	return transport(name) || clientID(meta, name, value)
+}
 
 // HasMeta reports whether there are members of _meta that a server may act on: neither the transport's nor identifiers
 // of the client's.
 func HasMeta(meta mcp.Meta) bool {
 	for name, value := range meta {
-		if !notOfTheCall(name, value) {
+		if !notOfTheCall(meta, name, value) {
 			return true
 		}
 	}

@@ -25,6 +25,16 @@ var namedIDs = map[string]bool{
 }
 
 // identified are what a client identifies, and beside what an identifier may be described by.
+// codexIDs are identifiers of Codex whose names a server could choose by, so that they count beside Codex's own member
+// alone: the item of the model's answer, and the window of the conversation.
+var codexIDs = map[string]bool{"itemId": true, "windowId": true}
+
+// ofCodex reports whether only Codex sends such a _meta.
+func ofCodex(meta map[string]any) bool {
+	_, is := meta["x-codex-turn-metadata"].(map[string]any)
+	return is
+}
+
 var (
 	identified = wordSet("call request turn thread conversation session message chat interaction invocation correlation trace span step prompt generation use")
 	beside     = wordSet("tool mcp client parent root llm model agent subagent x claude claudecode codex vscode copilot cursor gemini opencode windsurf zed openai anthropic")
@@ -38,8 +48,11 @@ func wordSet(text string) map[string]bool {
 	return set
 }
 
-// clientID reports whether a member of _meta only identifies the call to its client.
-func clientID(name string, value any) bool {
+// clientID reports whether a member of a _meta only identifies the call to its client.
+func clientID(meta map[string]any, name string, value any) bool {
+	if codexIDs[name] && scalar(value) && ofCodex(meta) {
+		return true
+	}
 	if isObject, named := namedIDs[name]; named {
 		_, object := value.(map[string]any)
 		return object == isObject && (object || scalar(value))
@@ -122,7 +135,7 @@ func ClientIDs(call *middleware.Call) json.RawMessage {
 		return nil
 	}
 	ids := maps.Clone(call.Meta)
-	maps.DeleteFunc(ids, func(name string, value any) bool { return transport(name) || !clientID(name, value) })
+	maps.DeleteFunc(ids, func(name string, value any) bool { return transport(name) || !clientID(call.Meta, name, value) })
 	if len(ids) == 0 {
 		return nil
 	}

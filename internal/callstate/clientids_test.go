@@ -63,6 +63,8 @@ func TestIdentifiersOfClientsAreNotPartOfTheCall(t *testing.T) {
 		"modelcontextprotocol.io/requestId":    {"r-1", false},
 		"io.modelcontextprotocol/related-task": {object, false},
 		"x-codex-turn-metadata-2":              {object, false},
+		"itemId":                               {"i-1", false},
+		"windowId":                             {"w-1", false},
 	} {
 		meta := mcp.Meta{name: c.value, "progressToken": 7}
 		if got := callstate.HasMeta(meta); got == c.id {
@@ -79,6 +81,14 @@ func TestIdentifiersOfClientsAreNotPartOfTheCall(t *testing.T) {
 		if len(call.Meta) != 2 {
 			t.Errorf("%s: the call has %v", name, call.Meta)
 		}
+	}
+	sent := mcp.Meta{"callId": "c0", "itemId": "f0", "progressToken": 1, "sessionId": "s", "threadId": "s", "windowId": "s:0", "x-codex-turn-metadata": object} // by Codex 0.171.0
+	if callstate.HasMeta(sent) {
+		t.Error("what Codex sends counts as a part of the call")
+	}
+	sent["workspaceId"] = "w"
+	if !callstate.HasMeta(sent) {
+		t.Error("what a server may act on is lost beside Codex's identifiers")
 	}
 	for name, value := range map[string]any{"threadId": object, "callId": []any{"a"}, "requestId": true, "openai/session": object, "x-codex-turn-metadata": []any{1}} {
 		if !callstate.HasMeta(mcp.Meta{name: value}) {

@@ -30,7 +30,7 @@ func TestApprovalsOfClientsThatNameTheirCalls(t *testing.T) {
 		"no name":       {nil, nil, ``, []bool{true}},
 		"Claude Code":   {mcp.Meta{"claudecode/toolUseId": "toolu_01A"}, mcp.Meta{"claudecode/toolUseId": "toolu_01B"}, `"claudecode/toolUseId":"toolu_01A"`, []bool{true}},
 		"VS Code":       {mcp.Meta{"vscode.conversationId": "c-1", "vscode.requestId": "r-1"}, mcp.Meta{"vscode.conversationId": "c-1", "vscode.requestId": "r-2"}, `"vscode.requestId":"r-1"`, []bool{true}},
-		"Codex":         {mcp.Meta{"threadId": "t-1", "x-codex-turn-metadata": map[string]any{"turn_id": "u-1"}}, mcp.Meta{"threadId": "t-1", "x-codex-turn-metadata": map[string]any{"turn_id": "u-2"}}, `"turn_id":"u-1"`, []bool{true}},
+		"Codex":         {mcp.Meta{"threadId": "t-1", "itemId": "f0", "windowId": "t-1:0", "x-codex-turn-metadata": map[string]any{"turn_id": "u-1"}}, mcp.Meta{"threadId": "t-1", "itemId": "f1", "windowId": "t-1:0", "x-codex-turn-metadata": map[string]any{"turn_id": "u-2"}}, `"turn_id":"u-1"`, []bool{true}},
 		"opencode":      {mcp.Meta{"ai.opencode/sessionID": "s-1"}, mcp.Meta{"ai.opencode/sessionID": "s-2"}, `"ai.opencode/sessionID":"s-1"`, []bool{true}},
 		"another":       {mcp.Meta{"example.com/toolCallId": 1}, mcp.Meta{"example.com/toolCallId": 2}, `"example.com/toolCallId":1`, []bool{true}},
 		"for a server":  {mcp.Meta{"tenant": "a"}, mcp.Meta{"tenant": "a"}, ``, []bool{false, false, false}},
