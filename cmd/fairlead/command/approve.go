@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -30,11 +29,10 @@ standard output.`,
 }
 
 func approve(cmd *cobra.Command, _ []string) error {
-	dir, err := sockets()
+	names, err := socketsOfPages()
 	if err != nil {
 		return err
 	}
-	names, _ := filepath.Glob(filepath.Join(dir, "*.sock")) // the pattern is one
 	waits := false
 	for _, name := range names {
 		link, calls, err := ask(cmd.Context(), name)

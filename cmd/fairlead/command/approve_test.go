@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +32,12 @@ func TestApproveAfterAKill(t *testing.T) {
 		t.Run(fmt.Sprintf("kept %t", kept), func(t *testing.T) {
 			t.Parallel()
 			approveAfterAKill(t, program, kept)
+		})
+	}
+	for _, trimmed := range []string{"proxy", "approve"} {
+		// Before the others, which would find its page: that of one is in /run/user.
+		t.Run("without XDG_RUNTIME_DIR at "+trimmed, func(t *testing.T) {
+			approveFromAnotherEnvironment(t, program, trimmed)
 		})
 	}
 	for _, kind := range []string{"a folder", "Redis"} {
@@ -215,5 +223,54 @@ func approveAfterAKill(t *testing.T, program string, kept bool) {
 				t.Errorf("%s is in the store %d times, want %d:\n%s", change, got, want, record)
 			}
 		}
+	}
+}
+
+// A client starts the proxy with few variables, and the person runs fairlead approve in a session that has others.
+func approveFromAnotherEnvironment(t *testing.T, program, trimmed string) {
+	t.Helper()
+	if trimmed == "approve" && runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: there is no /run/user here")
+	}
+	home, err := os.MkdirTemp("", "home") //nolint:usetesting // the name of a socket has to be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	exe, key := mcptest.Child(t, "lying")
+	few := []string{key, "HOME=" + home, "PATH=" + os.Getenv("PATH")}
+	many := append(slices.Clone(few), "XDG_RUNTIME_DIR="+filepath.Join(home, "run"), "XDG_CACHE_HOME="+filepath.Join(home, "elsewhere"))
+	envs := map[string][]string{"proxy": many, "approve": many}
+	envs[trimmed] = few
+	if trimmed == "approve" { // the session's folder is found by the user's number
+		me := filepath.Join("/run/user", strconv.Itoa(os.Getuid()))
+		if os.MkdirAll(me, 0o700) != nil {
+			t.Skip("SKIPPED: " + me + " is not there and cannot be made")
+		}
+		envs["proxy"] = append(slices.Clone(few), "XDG_RUNTIME_DIR="+me)
+	}
+	cmd := exec.CommandContext(t.Context(), program, "proxy", "--approve", "web", "--reach", "none", "--", exe)
+	cmd.Env = envs["proxy"]
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := mcptest.Dial(t, nil, &mcp.CommandTransport{Command: cmd}, mcptest.Legacy)
+	go func() {
+		_, _ = client.CallTool(context.Background(), &mcp.CallToolParams{Name: "delete_account", Arguments: map[string]any{"id": 4711}})
+	}()
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		if strings.Contains(lines.Text(), "waits for approval at ") {
+			break
+		}
+	}
+	var listed []byte
+	for end := time.Now().Add(time.Minute); !strings.Contains(string(listed), "4711") && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		approve := exec.CommandContext(t.Context(), program, "approve")
+		approve.Env = envs["approve"]
+		listed, _ = approve.CombinedOutput() // without a browser and a terminal it fails once it has listed the call
+	}
+	if !strings.Contains(string(listed), `delete_account {"id":4711}`) {
+		t.Errorf("the call that waits is not found: %s", listed)
 	}
 }
