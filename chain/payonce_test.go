@@ -184,7 +184,7 @@ func TestPauseHoldsWhatWaitsAtTheRateLimit(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			sent = append(sent, time.Since(born))
-			time.Sleep(time.Millisecond) // in which the others begin to wait at the limit
+			time.Sleep(time.Millisecond) // the others begin to wait at the limit
 			if left := pause - time.Since(born); left > 0 {
 				return nil, turnedAway(left)
 			}

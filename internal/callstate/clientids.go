@@ -25,7 +25,7 @@ var namedIDs = map[string]bool{
 }
 
 // identified are what a client identifies, and beside what an identifier may be described by.
-// codexIDs are identifiers of Codex whose names a server could choose by, so that they count beside Codex's own member
+// codexIDs are identifiers of Codex that another client may send for a server to act on. They count beside Codex's own member
 // alone: the item of the model's answer, and the window of the conversation.
 var codexIDs = map[string]bool{"itemId": true, "windowId": true}
 

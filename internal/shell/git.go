@@ -40,13 +40,13 @@ func gitCommand(_ *reader, _ *row, p parsed, _ *scope) string {
 	}
 	for _, option := range []string{"-C", "--git-dir", "--work-tree"} {
 		if v, ok := p.value(option); ok && forEveryone(v.text) {
-			return "the folder " + probes.Shown(v.text) + ", in which everyone may write: the settings of a repository there can name a program"
+			return "the folder " + probes.Shown(v.text) + " can be written by everyone: the settings of a repository there can name a program"
 		}
 	}
 	return ""
 }
 
-// forEveryone reports whether a path is below a folder in which each user of the machine may make files.
+// forEveryone reports whether a path is below a folder that each user of the machine may write to.
 func forEveryone(name string) bool {
 	name = path.Clean(name) + "/"
 	for _, root := range []string{"/tmp/", "/private/tmp/", "/var/tmp/", "/private/var/tmp/", "/dev/shm/"} {

@@ -54,7 +54,7 @@ func IsServer(id string) bool {
 	return id != "" && len(id) <= longest && !strings.ContainsFunc(id, foreign) && !strings.Contains(id, "__")
 }
 
-// Match reports whether the text matches the pattern, in which * matches any text.
+// Match reports whether the text matches the pattern, where * matches any text.
 func Match(pattern, text string) bool {
 	first, rest, star := strings.Cut(pattern, "*")
 	if !star {

@@ -129,7 +129,7 @@ func sockets() (string, error) {
 	return dir, os.Chmod(dir, 0o700) //nolint:gosec // a folder
 }
 
-// placesOfSockets returns the folders in which pages of this user may have their sockets, that of this process first. A
+// placesOfSockets returns the folders that may have the sockets of this user's pages, that of this process first. A
 // client may start the proxy without most variables of the session that fairlead approve is run in, or with others, so
 // that one of the two has XDG_RUNTIME_DIR and the other has not.
 func placesOfSockets() (dirs []string, err error) {
