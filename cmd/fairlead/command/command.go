@@ -107,6 +107,7 @@ func root() *cobra.Command {
 		callCommand(),
 		undoCommand(),
 		connectCommand(),
+		credentialsCommand(),
 		hookCommand(),
 		inferCommand(),
 		inspectCommand(),

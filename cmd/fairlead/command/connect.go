@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/connect"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/credentials"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/spf13/cobra"
 )
@@ -191,6 +192,8 @@ func wantsLogin(ctx context.Context, address string) error {
 	}
 	defer res.Body.Close()
 	switch {
+	case credentials.CanSignIn(res):
+		return nil
 	case res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden:
 		return fmt.Errorf("wants a login (status %d), which the proxy cannot make; write a token in its headers", res.StatusCode)
 	case res.StatusCode >= 300:

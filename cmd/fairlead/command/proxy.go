@@ -30,6 +30,7 @@ type proxyFlags struct {
 	serverNames
 
 	approvals string
+	signIn    credentialFlags
 
 	policy, listen, access, audit, lock, inbox, store, webhook  string
 	replicas                                                    int
@@ -66,6 +67,7 @@ of OpenTelemetry, spans and metrics of the calls are exported.`,
 	f.StringVar(&o.listen, "listen", "", "serve streamable HTTP on an `ADDRESS`, loopback without --access, instead of standard input and output")
 	f.StringVar(&o.access, "access", "", "a `FILE` that says which users of other machines may use --listen, by tokens or certificates")
 	f.StringArrayVar(&o.headers, "header", nil, "a header for the only server, which has an URL, as `NAME=VARIABLE` of the environment, or NAME=Bearer:VARIABLE (repeatable)")
+	o.signIn.register(cmd)
 	f.StringSliceVar(&o.approve, "approve", nil, "who is asked: elicit, web, terminal or deny; with several, the first answer wins (default elicit, then web)")
 	f.StringVar(&o.inbox, "inbox", anyPort, "the loopback `ADDRESS` of the page where calls are approved")
 	f.StringSliceVar(&o.reach, "reach", []string{"desktop"}, "how you are notified of a call that waits on that page: desktop, browser (opened once for each client) or none")

@@ -75,6 +75,9 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if r.public, err = o.openAccess(ctx, &r.options, &r.waiting); err != nil {
 		return fmt.Errorf("--access: %w", err)
 	}
+	if err := r.openCredentials(ctx); err != nil {
+		return err
+	}
 	if err := r.openStores(cmd.Context()); err != nil {
 		return err
 	}

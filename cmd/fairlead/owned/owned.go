@@ -1,5 +1,6 @@
 // Package owned refuses files that another user could have written, where what they hold can approve a call: the
-// policy, the settings of access, the lock and the folder with approvals.
+// policy, the settings of access, the lock and the folder with approvals; and files with secrets that another user could
+// read.
 package owned
 
 import (
@@ -18,4 +19,14 @@ func File(name string) error {
 		return fmt.Errorf("%s cannot be checked: %w", name, err)
 	}
 	return Info(name, info)
+}
+
+// Private reports why a file or folder with secrets cannot be relied on: another user may read or write it, or it
+// belongs to one.
+func Private(name string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return fmt.Errorf("%s cannot be checked: %w", name, err)
+	}
+	return PrivateInfo(name, info)
 }

@@ -148,6 +148,9 @@ func (s *session) refused(ctx context.Context, m *message, call middleware.Call,
 	if reply, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return m.failTo(reply), true
 	}
+	if wants, ok := errors.AsType[signInRequired](err); ok && s.opensPages() {
+		return m.failTo(wireError(s.elicitSignIn(wants))), true
+	}
 	if asks, ok := errors.AsType[inputRequired](err); ok {
 		requests, state := asks.InputRequired()
 		return m.resultTo(map[string]any{"resultType": "input_required", "content": []any{}, "inputRequests": requests, "requestState": state}), true

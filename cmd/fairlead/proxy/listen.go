@@ -116,6 +116,9 @@ func (p *Proxy) newFront() *front {
 	if p.o.Page != nil && len(a.Approvers) > 0 {
 		m.Handle("/approvals/", p.o.Page)
 	}
+	if p.o.SignIn != nil {
+		m.Handle(SignInPath, p.o.SignIn)
+	}
 	f.handler = a.Handler(m)
 	return f
 }
@@ -268,6 +271,9 @@ func (f *front) post(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(headerSession, h.id)
 	}
 	h.post(w, r, all)
+	if all[0].Method == "initialize" && h.id != "" && h.session.version.value() == "" { // it was answered by an error
+		f.end(h)
+	}
 }
 
 // refuse answers a message that no session takes.

@@ -94,6 +94,11 @@ func (p *Proxy) newSession(scope string, caller access.Caller, out func(m *messa
 	s.introduced, s.introduce = context.WithCancel(s.ctx)
 	s.left, s.leave = context.WithCancelCause(s.ctx)
 	for _, one := range p.o.Servers {
+		one, err := p.withCredentials(caller, one)
+		if err != nil {
+			s.stop(err)
+			return nil, err
+		}
 		s.servers = append(s.servers, newServer(one, s))
 	}
 	s.tools.session, s.tools.ended = s, make(chan struct{})
