@@ -24,7 +24,6 @@ var namedIDs = map[string]bool{
 	"openai/session":        false,
 }
 
-// identified are what a client identifies, and beside what an identifier may be described by.
 // codexIDs are identifiers of Codex that another client may send for a server to act on. They count beside Codex's own member
 // alone: the item of the model's answer, and the window of the conversation.
 var codexIDs = map[string]bool{"itemId": true, "windowId": true}
@@ -35,6 +34,7 @@ func ofCodex(meta map[string]any) bool {
 	return is
 }
 
+// identified are what a client identifies, and beside what an identifier may be described by.
 var (
 	identified = wordSet("call request turn thread conversation session message chat interaction invocation correlation trace span step prompt generation use")
 	beside     = wordSet("tool mcp client parent root llm model agent subagent x claude claudecode codex vscode copilot cursor gemini opencode windsurf zed openai anthropic")

@@ -45,7 +45,7 @@ type Keeper struct {
 	mu       sync.Mutex
 	accounts map[[2]string]*Account // by user, and server's name and URL
 	tickets  map[string]*signIn     // under way, by what opens their pages
-	states   map[string]*signIn     // those of which the callback has not come, by their states
+	states   map[string]*signIn     // those whose callback has not come, by their states
 }
 
 // New returns a keeper. Sign-ins that are under way, and the page on this machine, end with ctx.
