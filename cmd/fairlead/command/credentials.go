@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// credentialFlags name where credentials are, and the clients by which they are got.
+// credentialFlags name where credentials are, and the clients that get them.
 type credentialFlags struct {
 	credentials string
 	oauth       string

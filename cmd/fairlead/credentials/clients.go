@@ -33,7 +33,7 @@ type Client struct {
 	Secret string `json:"secret"`
 	// Issuer is the only authorization server that the ID and the secret are for. It is required with a secret.
 	Issuer string `json:"issuer"`
-	// Grant is "authorization_code", by which each user signs in, or "client_credentials", by which all users have the
+	// Grant is "authorization_code", so that each user signs in, or "client_credentials", so that all users have the
 	// client's own token; "" is the first.
 	Grant string `json:"grant"`
 	// Scopes are asked for beside those that the server names.
