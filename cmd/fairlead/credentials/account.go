@@ -175,7 +175,7 @@ func (a *Account) send(req *http.Request, body func() (io.ReadCloser, error), to
 // token returns the token for a request, nil for none.
 func (a *Account) token(ctx context.Context) (*oauth2.Token, error) {
 	if a.service != nil {
-		return a.serviceToken(ctx)
+		return a.serviceToken()
 	}
 	c, err := a.credential()
 	if err != nil || c == nil {
@@ -284,7 +284,7 @@ func (a *Account) renew(ctx context.Context, used string) (*oauth2.Token, error)
 		err = isBearer(token)
 	}
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && (refused.ErrorCode == "invalid_grant" || refused.ErrorCode == "invalid_client") {
-		a.keeper.log.Warn("credentials: the authorization server no longer takes a credential; its user has to sign in again",
+		a.keeper.log.WarnContext(ctx, "credentials: the authorization server no longer takes a credential; its user has to sign in again",
 			slog.String("user", a.user), slog.String("server", a.name), slog.String("why", refused.ErrorCode))
 		return nil, store.remove(a.user, a.server)
 	}

@@ -560,19 +560,19 @@ func TestStoreRefusesWhatIsNotItsOwn(t *testing.T) {
 	if taken != 1 {
 		t.Errorf("%d of the two files are taken, want 1", taken)
 	}
-	if err := os.Chmod(names[0], 0o644); err != nil { //nolint:gosec // that is the fault
+	if err := os.Chmod(names[0], 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := open(t, f.dir).List(); err == nil || !strings.Contains(err.Error(), "chmod go-rwx") {
 		t.Errorf("a file of mode 0644: got %v", err)
 	}
-	if err := os.Chmod(f.dir, 0o755); err != nil { //nolint:gosec // that is the fault
+	if err := os.Chmod(f.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := credentials.OpenStore(f.dir); err == nil || !strings.Contains(err.Error(), "chmod go-rwx") {
 		t.Errorf("a folder of mode 0755: got %v", err)
 	}
-	if err := os.Chmod(f.dir, 0o700); err != nil { //nolint:gosec // a folder
+	if err := os.Chmod(f.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := credentials.OpenStore(f.dir, bytes.Repeat([]byte{1}, 32)); err != nil {

@@ -126,7 +126,7 @@ func (c Client) service(client *http.Client) (auth.OAuthHandler, error) {
 }
 
 // serviceToken returns the client's own token, nil before there is one.
-func (a *Account) serviceToken(ctx context.Context) (*oauth2.Token, error) {
+func (a *Account) serviceToken() (*oauth2.Token, error) {
 	a.mu.Lock()
 	held := a.held
 	a.mu.Unlock()

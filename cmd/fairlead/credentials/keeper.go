@@ -86,7 +86,7 @@ func (a *Account) SignIn(ctx context.Context) error {
 	if a.service != nil {
 		return errors.New("credentials: the server has a client's credentials, and nobody signs in")
 	}
-	challenge, err := a.challenge(ctx)
+	challenge, err := a.challenge(ctx) //nolint:bodyclose // it has none
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (k *Keeper) Revoke(ctx context.Context, user, server string) (found bool, e
 	if removed != nil || c == nil {
 		return false, errors.Join(err, removed)
 	}
-	k.log.Info("credentials: revoked", slog.String("user", user), slog.String("server", server))
+	k.log.InfoContext(ctx, "credentials: revoked", slog.String("user", user), slog.String("server", server))
 	return true, k.tell(within, c)
 }
 

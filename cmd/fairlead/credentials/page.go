@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"html/template"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -84,7 +85,7 @@ func (k *Keeper) open(w http.ResponseWriter, r *http.Request) {
 	case s.account.user != k.user(r):
 		show(w, http.StatusForbidden, view{Title: "This sign-in is another user's", Text: "Do not sign in for somebody else: what you would give is theirs to use."})
 	default:
-		http.SetCookie(w, &http.Cookie{
+		http.SetCookie(w, &http.Cookie{ //nolint:gosec // this machine has no TLS
 			Name: s.cookie(), Value: s.browser, Path: "/", MaxAge: int(signInTime / time.Second), HttpOnly: true,
 			SameSite: http.SameSiteLaxMode, Secure: strings.HasPrefix(k.o.Base, "https:"),
 		})
@@ -100,7 +101,7 @@ func (k *Keeper) callback(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	s, status, err := k.take(q.Get("state"), k.user(r), r)
 	if err != nil {
-		k.log.Warn("credentials: a callback was refused", "why", err)
+		k.log.WarnContext(r.Context(), "credentials: a callback was refused", slog.Any("why", err))
 		show(w, status, view{Title: "Not signed in", Text: err.Error()})
 		return
 	}

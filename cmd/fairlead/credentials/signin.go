@@ -48,7 +48,7 @@ func (a *Account) begin(ctx context.Context, challenge *http.Response) (*signIn,
 	if s == nil {
 		s = &signIn{account: a, ticket: rand.Text(), browser: rand.Text(), ready: make(chan struct{}), done: make(chan struct{}), answer: make(chan *auth.AuthorizationResult, 1)}
 		a.signing = s
-		go s.run(base, challenge)
+		go s.run(base, challenge) //nolint:contextcheck // it outlives the request that began it
 	}
 	a.mu.Unlock()
 	select {

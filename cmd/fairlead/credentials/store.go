@@ -210,7 +210,7 @@ func (s *Store) read(name string) (*Credential, error) {
 			continue
 		}
 		c := new(Credential)
-		if err := json.Unmarshal(text, c); err != nil || nameOf(c.User, c.Server) != name {
+		if err := json.Unmarshal(text, c); err != nil || nameOf(c.User, c.Server) != name { //nolint:musttag // as it was written
 			break
 		}
 		return c, nil
@@ -220,7 +220,7 @@ func (s *Store) read(name string) (*Credential, error) {
 
 // save keeps a credential in the place of an earlier one, which a reader sees whole.
 func (s *Store) save(c *Credential) error {
-	text, err := json.Marshal(c)
+	text, err := json.Marshal(c) //nolint:gosec,musttag // it is sealed, and read by this package alone
 	if err != nil {
 		return err
 	}

@@ -51,8 +51,8 @@ type grant struct {
 }
 
 // New starts the servers; that of MCP has sessions, each for one user, or none.
-func New(t testing.TB, sessions bool) *Server {
-	t.Helper()
+func New(tb testing.TB, sessions bool) *Server {
+	tb.Helper()
 	s := &Server{
 		codes: map[string]grant{}, tokens: map[string]grant{}, refreshs: map[string]grant{},
 		clients: map[string]string{"service": "secret-of-the-service"}, count: map[string]int{},
@@ -64,7 +64,7 @@ func New(t testing.TB, sessions bool) *Server {
 	as.HandleFunc("POST /token", s.token)
 	as.HandleFunc("POST /revoke", func(_ http.ResponseWriter, r *http.Request) { s.Revoke(r.PostFormValue("token")) })
 	issuer := httptest.NewServer(as)
-	t.Cleanup(issuer.Close)
+	tb.Cleanup(issuer.Close)
 	s.Issuer = issuer.URL
 
 	tools := mcp.NewServer(&mcp.Implementation{Name: "crm", Version: "1"}, nil)
@@ -82,7 +82,7 @@ func New(t testing.TB, sessions bool) *Server {
 		write(w, oauthex.ProtectedResourceMetadata{Resource: resource, AuthorizationServers: []string{s.Issuer}, ScopesSupported: []string{"crm"}})
 	})
 	mcpServer := httptest.NewServer(m)
-	t.Cleanup(mcpServer.Close)
+	tb.Cleanup(mcpServer.Close)
 	s.URL = mcpServer.URL + "/mcp"
 	guard := auth.RequireBearerToken(s.verify, &auth.RequireBearerTokenOptions{ResourceMetadataURL: mcpServer.URL + "/.well-known/oauth-protected-resource/mcp"})
 	m.Handle("/mcp", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -147,7 +147,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	if s.Iss != "" {
 		iss = s.Iss
 	}
-	http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {iss}}.Encode(), http.StatusFound)
+	http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {iss}}.Encode(), http.StatusFound) //nolint:gosec // a test registers its own address
 }
 
 func (s *Server) token(w http.ResponseWriter, r *http.Request) {
@@ -263,59 +263,59 @@ func write(w io.Writer, v any) {
 	if h, ok := w.(http.ResponseWriter); ok {
 		h.Header().Set("Content-Type", "application/json")
 	}
-	_ = json.NewEncoder(w).Encode(v)
+	_ = json.NewEncoder(w).Encode(v) //nolint:errchkjson // a client that has gone gets no answer
 }
 
 // Browser returns the browser of a user who is logged in at the issuer. Its requests go through next, nil for
 // http.DefaultTransport.
-func (s *Server) Browser(t testing.TB, user string, next http.RoundTripper) *http.Client {
-	t.Helper()
+func (s *Server) Browser(tb testing.TB, user string, next http.RoundTripper) *http.Client {
+	tb.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	at, err := url.Parse(s.Issuer + "/authorize")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	jar.SetCookies(at, []*http.Cookie{{Name: "login", Value: user, Path: "/authorize"}})
+	jar.SetCookies(at, []*http.Cookie{{Name: "login", Value: user, Path: "/authorize"}}) //nolint:gosec // in a jar, for a socket without TLS
 	return &http.Client{Jar: jar, Transport: next}
 }
 
 var link = regexp.MustCompile(`<a href="([^"]+)"`)
 
 // Get returns the status and the text of a page.
-func Get(t testing.TB, browser *http.Client, page string) (status int, text string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page, http.NoBody)
+func Get(tb testing.TB, browser *http.Client, page string) (status int, text string) {
+	tb.Helper()
+	req, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, page, http.NoBody)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	res, err := browser.Do(req)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return res.StatusCode, string(body)
 }
 
 // Link returns the link of a page to the authorization server.
-func Link(t testing.TB, browser *http.Client, page string) string {
-	t.Helper()
-	status, text := Get(t, browser, page)
+func Link(tb testing.TB, browser *http.Client, page string) string {
+	tb.Helper()
+	status, text := Get(tb, browser, page)
 	found := link.FindStringSubmatch(text)
 	if status != http.StatusOK || found == nil {
-		t.Fatalf("the page to sign in: HTTP %d, %s", status, text)
+		tb.Fatalf("the page to sign in: HTTP %d, %s", status, text)
 	}
 	return html.UnescapeString(found[1])
 }
 
 // SignIn opens a page, follows its link, and returns what the user sees at the end.
-func SignIn(t testing.TB, browser *http.Client, page string) (status int, text string) {
-	t.Helper()
-	return Get(t, browser, Link(t, browser, page))
+func SignIn(tb testing.TB, browser *http.Client, page string) (status int, text string) {
+	tb.Helper()
+	return Get(tb, browser, Link(tb, browser, page))
 }
