@@ -339,7 +339,7 @@ func copyHead(from, to string) error {
 		return nil
 	}
 	if err == nil {
-		err = os.WriteFile(logfile.HeadName(to), text, 0o600)
+		err = os.WriteFile(logfile.HeadName(to), text, 0o600) //nolint:gosec // the operator names the file
 	}
 	return err
 }

@@ -123,7 +123,7 @@ func sockets() (string, error) {
 		return "", err
 	}
 	dir := all[0]
-	if err := os.MkdirAll(dir, 0o700); err != nil { //nolint:gosec // below the user's own folder
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
 	return dir, os.Chmod(dir, 0o700) //nolint:gosec // a folder

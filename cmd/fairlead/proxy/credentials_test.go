@@ -28,7 +28,6 @@ type tenancy struct {
 	server *credentialstest.Server
 	as     func(user, scopes string) *http.Client
 	log    *memo
-	page   *http.ServeMux
 }
 
 // A memo keeps what is logged and recorded.

@@ -36,7 +36,7 @@ func heapInUse() int64 {
 	runtime.GC() // what the first has set free for finalizers
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // it fits
+	return int64(m.HeapAlloc)
 }
 
 // BenchmarkMemoryOfSessions measures what each session after the first one holds, by the tools of its server. Run it with
