@@ -77,7 +77,8 @@ func TestMissingWordsAreNamed(t *testing.T) {
 		want string
 	}{
 		"audit show":         {[]string{"audit", "show"}, "FILE is missing: fairlead audit show FILE"},
-		"audit verify":       {[]string{"audit", "verify", "a", "b"}, `"b" is one word too many`},
+		"audit verify":       {[]string{"audit", "verify"}, "FILE is missing"},
+		"audit repair":       {[]string{"audit", "repair", "a", "b"}, `"b" is one word too many`},
 		"policy check":       {[]string{"policy", "check"}, "FILE is missing"},
 		"policy explain":     {[]string{"policy", "explain"}, "FILE is missing"},
 		"call":               {[]string{"call"}, "TOOL is missing"},

@@ -40,8 +40,10 @@ type signInRequired interface {
 func (s *session) opensPages() bool {
 	version := s.version.value()
 	text, err := json.Marshal(s.client.meta(version)[mcp.MetaKeyClientCapabilities])
-	var can mcp.ClientCapabilities
-	return err == nil && version != "" && json.Unmarshal(text, &can) == nil && can.Elicitation != nil && can.Elicitation.URL != nil
+	var can struct {
+		Elicitation mcp.ElicitationCapabilities `json:"elicitation"`
+	}
+	return err == nil && version != "" && json.Unmarshal(text, &can) == nil && can.Elicitation.URL != nil
 }
 
 // elicitSignIn returns the protocol's error for a call that can be made once its user has opened a page, and notifies the

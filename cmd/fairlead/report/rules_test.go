@@ -32,7 +32,7 @@ func TestRules(t *testing.T) {
 		"hidden in the description":             {tool("get_a", "Gets a.\u200b\u202e", readOnly), []string{"error hidden-characters get_a"}},
 		"hidden in the schema":                  {hiddenInSchema, []string{"error hidden-characters get_a"}},
 		"a schema that will be refused":         {broken, []string{"error bad-schema"}},
-		"a name that breaks the rule":           {tool("get a", "", readOnly), []string{"error left-out"}},
+		"a name that is also a pattern":         {tool("get *", "", readOnly), []string{"error left-out"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

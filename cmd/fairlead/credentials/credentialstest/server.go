@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"html"
 	"io"
 	"net/http"
@@ -120,11 +119,11 @@ func (s *Server) metadata(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
-	var m map[string]any
+	m, id := make(map[string]json.RawMessage), rand.Text()
 	_ = json.NewDecoder(r.Body).Decode(&m)
-	m["client_id"] = rand.Text()
+	m["client_id"], _ = json.Marshal(id)
 	s.mu.Lock()
-	s.clients[fmt.Sprint(m["client_id"])] = ""
+	s.clients[id] = ""
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
