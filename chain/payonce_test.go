@@ -7,13 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cache"
@@ -22,7 +19,6 @@ import (
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
-	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
@@ -171,45 +167,3 @@ func each(goroutines, n int, f func(int)) {
 	}
 	wg.Wait()
 }
-
-// A call waits at the rate limit while the server turns another one away for a time. It is not sent before that is over.
-func TestPauseHoldsWhatWaitsAtTheRateLimit(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const pause = 4 * time.Second
-		born := time.Now()
-		var mu sync.Mutex
-		var sent []time.Duration
-		server := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			sent = append(sent, time.Since(born))
-			time.Sleep(time.Millisecond) // the others begin to wait at the limit
-			if left := pause - time.Since(born); left > 0 {
-				return nil, turnedAway(left)
-			}
-			return &mcp.CallToolResult{}, nil
-		})
-		caller := chain.Standard{Infer: infer.New(infer.Options{}), Retry: retry.New(retry.Options{}), RateLimit: ratelimit.New(ratelimit.Options{PerMinute: 60, Burst: 1})}.Then(server)
-		tool := testtool.New("crm", "get_order", annotation.ReadOnly())
-		var all sync.WaitGroup
-		for range 3 { // at 0, 1 and 2 seconds, if nothing held them
-			all.Go(func() {
-				res, err := caller.CallTool(t.Context(), middleware.Call{Tool: tool, Arguments: json.RawMessage(`{}`)})
-				if err != nil || res.IsError {
-					t.Errorf("got %+v, %v", res, err)
-				}
-			})
-		}
-		all.Wait()
-		if slices.Sort(sent); len(sent) != 4 || sent[0] != 0 || sent[1] < pause {
-			t.Errorf("sent at %v, want one at once and the others after %v", sent, pause)
-		}
-	})
-}
-
-type turnedAway time.Duration
-
-func (e turnedAway) Error() string             { return "HTTP 429" }
-func (e turnedAway) Refused() bool             { return true }
-func (e turnedAway) RetryAfter() time.Duration { return time.Duration(e) }

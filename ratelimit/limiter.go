@@ -54,10 +54,7 @@ func (l *limiter) admit(ctx context.Context, scope string, tool *middleware.Tool
 	case len(buckets) == 0, l.o.Shared == nil && l.local.allowAll(scope, buckets):
 		return nil
 	}
-	if err := l.wait(ctx, tool, scope, slices.Clone(buckets)); err != nil {
-		return err
-	}
-	return callstate.Pause(ctx, tool)
+	return l.wait(ctx, tool, scope, slices.Clone(buckets))
 }
 
 // buckets appends the buckets of a call, the tool's own first. It reports false if the hint allows no calls.

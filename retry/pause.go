@@ -73,9 +73,9 @@ func rounded(wait time.Duration) time.Duration {
 	return max(fault.RoundUp(wait, time.Second), time.Second)
 }
 
-// Pause waits until the tool's pause is over, if the call may wait that long. It returns an error of a call that was not
+// pause waits until the tool's pause is over, if the call may wait that long. It returns an error of a call that was not
 // sent, or nil.
-func (r *retrier) Pause(ctx context.Context, tool *middleware.Tool) error {
+func (r *retrier) pause(ctx context.Context, tool *middleware.Tool) error {
 	for {
 		left := r.pauses.left(tool)
 		if left == 0 {

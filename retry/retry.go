@@ -95,7 +95,7 @@ func (r *retrier) Describe() middleware.Description {
 }
 
 func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	if err := r.Pause(ctx, call.Tool); err != nil {
+	if err := r.pause(ctx, call.Tool); err != nil {
 		return nil, err
 	}
 	res, err := r.attempt(ctx, &call)
@@ -107,9 +107,7 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 }
 
 func (r *retrier) attempt(ctx context.Context, call *middleware.Call) (*mcp.CallToolResult, error) {
-	state := callstate.Of(ctx)
-	state.Attempted()
-	state.Pausing(r)
+	callstate.Of(ctx).Attempted()
 	res, err := r.next.CallTool(ctx, *call)
 	if err != nil && callstate.Of(ctx).Record().Replica == "" { // the pause of a replica is not that of the others
 		r.pauses.note(call.Tool, err)
@@ -160,7 +158,7 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 			r.budget.give(serverOf(&call), cost) // nothing was sent for it
 			return nil, fmt.Errorf("retry: %w while waiting to call %s again after: %w", gone, call.Tool, ended)
 		}
-		if r.Pause(ctx, call.Tool) != nil { // another call was told of a longer one
+		if r.pause(ctx, call.Tool) != nil { // another call was told of a longer one
 			r.budget.give(serverOf(&call), cost)
 			return nil, exhausted
 		}

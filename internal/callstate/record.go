@@ -2,7 +2,6 @@ package callstate
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -101,36 +100,6 @@ func (s *State) Attempted() {
 	if s.live() {
 		s.call.attempts.Add(1)
 	}
-}
-
-// A Pauser waits until the pause of a tool is over that its server asked for, and returns an error if the call may not
-// wait that long.
-type Pauser interface {
-	Pause(ctx context.Context, tool *middleware.Tool) error
-}
-
-// Pausing notes who waits for the pauses of the call's tool.
-func (s *State) Pausing(p Pauser) {
-	if s.live() {
-		s.call.mu.Lock()
-		defer s.call.mu.Unlock()
-		s.call.pauser = p
-	}
-}
-
-// Pause waits for the end of the tool's pause, for a middleware that has waited itself: the pause may have begun meanwhile.
-func Pause(ctx context.Context, tool *middleware.Tool) error {
-	s := Of(ctx)
-	if !s.live() {
-		return nil
-	}
-	s.call.mu.Lock()
-	p := s.call.pauser
-	s.call.mu.Unlock()
-	if p == nil {
-		return nil
-	}
-	return p.Pause(ctx, tool)
 }
 
 // Remembered records that the result is an earlier one, or that of another caller.

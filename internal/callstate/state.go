@@ -85,8 +85,6 @@ type Call struct {
 	rest  *Record // nil until a part of it is written that is not above
 	facts *facts  // nil until something is computed from the arguments
 
-	pauser Pauser // that makes the attempts, nil for none
-
 	// Space for most calls.
 	decision [1]Decision
 	left     State
