@@ -121,7 +121,7 @@ func (s *Server) metadata(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	m, id := make(map[string]json.RawMessage), rand.Text()
 	_ = json.NewDecoder(r.Body).Decode(&m)
-	m["client_id"], _ = json.Marshal(id)
+	m["client_id"] = json.RawMessage(`"` + id + `"`)
 	s.mu.Lock()
 	s.clients[id] = ""
 	s.mu.Unlock()
