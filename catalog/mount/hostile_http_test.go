@@ -159,3 +159,25 @@ func overHTTP(t *testing.T, version string, perAttempt time.Duration, executes b
 	})
 	return wholeWith(cs, &person{says: hitl.Approved}, perAttempt), func() int { return int(executed.Load()) }
 }
+
+// The session that a server has ended by one 404 cannot be opened anew beneath a chain. Each later call is one that was not
+// sent, and the model reads what has ended and who can mend it.
+func TestCallsAfterTheServerHasEndedTheSession(t *testing.T) {
+	t.Parallel()
+	for _, version := range mcptest.Versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			caller, executed := overHTTP(t, version, 10*time.Second, false, status(http.StatusNotFound, ""))
+			_, _ = caller.CallTool(mcptest.Context(t), middleware.Call{Scope: "ann", Tool: unclassed(t, "srv", "delete_file")})
+			for range 2 {
+				_, err := caller.CallTool(mcptest.Context(t), middleware.Call{Scope: "ann", Tool: unclassed(t, "srv", "list_notes")})
+				if told := middleware.ForModel(err); !middleware.NotSent(err) || !strings.Contains(told, "The connection to its server has ended.") {
+					t.Errorf("got %v; the model reads %q", err, told)
+				}
+			}
+			if n := executed(); n != 0 {
+				t.Errorf("%d calls were executed", n)
+			}
+		})
+	}
+}

@@ -31,6 +31,7 @@ type Error struct {
 	Err          error
 
 	notSent   bool
+	closed    bool // the session had ended before
 	refused   bool
 	permanent bool
 	after     time.Duration
@@ -66,10 +67,14 @@ func (e *Error) Permanent() bool { return e.permanent }
 // RetryAfter is how long the server asked to be left alone, 0 where it did not.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
-// ForModel returns a text about a call that the server refused, without the server's own words.
+// ForModel returns a text about a call that the server refused, without the server's own words, or about a session that
+// had ended: beneath a chain it is not opened anew.
 func (e *Error) ForModel() string {
 	if e.refused && e.turned.status != 0 {
 		return e.turned.forModel()
+	}
+	if e.closed {
+		return "The connection to its server has ended. No tool of that server can be called until the host has connected again; tell the user."
 	}
 	if reply, ok := errors.AsType[*jsonrpc.Error](e.Err); ok && reply.Code == jsonrpc.CodeInvalidParams {
 		return "The server refused the arguments and did nothing. Compare them with what the tool takes, and call it again with others."
@@ -104,7 +109,7 @@ func Sort(ctx context.Context, w *Wire, server, tool string, err error) error {
 	var reply *jsonrpc.Error
 	switch {
 	case w.sent.Load() == 0 && (w.tried.Load() && neverConnected(err) || ClosedBefore("tools/call", err) || unwritable(err)):
-		e.notSent = true
+		e.notSent, e.closed = true, ClosedBefore("tools/call", err)
 	case errors.As(err, &reply) && reply.Code != codeTransport:
 		if e.answered(reply); !e.permanent && !e.refused {
 			e.turnedAway(w, saw.refusal())
