@@ -57,6 +57,8 @@ type Trail struct {
 	lost   atomic.Int64
 	stuck  atomic.Int64
 	counts [annotation.Safe + 1][len(outcomes)]atomic.Int64
+
+	trouble trouble
 }
 
 // New returns a trail that ends in the sink. It panics on a nil sink and on a short key.

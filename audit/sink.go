@@ -100,7 +100,9 @@ func (w *writing) deliver() {
 		switch inTime := w.one.CompareAndSwap(0, 1); {
 		case inTime && w.err != nil:
 			_ = w.failed(w.err)
-		case !inTime:
+		case inTime:
+			t.trouble.over(w.ctx, t.o.Logger)
+		default:
 			t.stuck.Add(-1)
 			if w.err == nil {
 				t.lost.Add(-1) // it was late, not lost
@@ -116,9 +118,7 @@ func (w *writing) deliver() {
 
 func (w *writing) failed(err error) error {
 	w.trail.lost.Add(1)
-	w.trail.o.Logger.LogAttrs(w.ctx, slog.LevelError, "audit: a record was not written", slog.String("kind", string(w.record.Kind)),
-		slog.String("server", w.record.Server), slog.String("tool", w.record.Tool), slog.String("class", w.record.Class),
-		slog.String("call", w.record.Call), slog.Any("err", err))
+	w.trail.trouble.fails(w.ctx, w.trail.o.Logger, &w.record, err)
 	return err
 }
 
