@@ -9,7 +9,7 @@ import (
 )
 
 // A trouble is a time in which records are not accepted. It has one line of the log at its begin and one at its end,
-// however many calls there are. The zero value is none.
+// however many calls there are. The zero value has not begun.
 type trouble struct {
 	on atomic.Bool
 

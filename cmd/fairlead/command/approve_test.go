@@ -53,7 +53,7 @@ func TestApproveAfterAKill(t *testing.T) {
 }
 
 // A call ends as waiting, a person approves it on the page, and the proxy is killed. Of the
-// identical calls of two other proxies with the store, one is made without a question.
+// identical calls of two other proxies with the store, one is made without a question, and the other one is not made.
 func decidedBeforeAKill(t *testing.T, program, store string) {
 	t.Helper()
 	exe, key := mcptest.Child(t, "lying")
@@ -119,8 +119,10 @@ func decidedBeforeAKill(t *testing.T, program, store string) {
 	}
 	both := []string{mcptest.Wait(t, "an answer", told), mcptest.Wait(t, "an answer", told)}
 	slices.SortFunc(both, func(a, b string) int { return len(a) - len(b) })
-	if !strings.HasPrefix(both[0], "done") || !strings.Contains(both[1], waits) {
-		t.Errorf("the two calls got %q, want one that is made and one that waits", both)
+	// With Redis the other call may come while the first is under way at its proxy: it is in doubt until that has ended.
+	const held = "an earlier call with the same effect, "
+	if !strings.HasPrefix(both[0], "done") || !strings.Contains(both[1], waits) && !strings.Contains(both[1], held) {
+		t.Errorf("the two calls got %q, want one that is made and one that waits or is held", both)
 	}
 	if got := list(); got != "" {
 		t.Errorf("the store has %q", got)
