@@ -133,7 +133,9 @@ func (w *scenario) checkError(ctx context.Context, r *record, err error) {
 	if _, own := errors.AsType[*timeout.Error](err); errors.Is(err, context.DeadlineExceeded) && !own && !over {
 		w.badf("I8", r, "got a deadline that is not its own: %v", err)
 	}
-	if e, ok := errors.AsType[*serverError](err); ok && e.exec.call != r && e.exec.end.Before(r.begun) {
+	// A call that joins another one may get the error of an attempt before it, if that one waited to try again and then was
+	// told of a pause that is too long.
+	if e, ok := errors.AsType[*serverError](err); ok && e.exec.call != r && e.exec.end.Before(r.begun) && !e.exec.call.live(r.begun) {
 		w.badf("I3", r, "got a cached error, of execution %d", e.exec.n)
 	}
 	if r.rogue != honest || r.law == reads {
