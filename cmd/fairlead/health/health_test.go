@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,22 +33,28 @@ func TestTroubleHasTwoLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text strings.Builder
 		m := health.New(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn})))
-		var fault error
-		m.Add(health.Dependency{Name: "record", Refused: "dangerous calls", Probe: func(context.Context) error { return fault }})
+		full := errors.New("the disk is full")
+		var fails atomic.Bool
+		m.Add(health.Dependency{Name: "record", Refused: "dangerous calls", Probe: func(context.Context) error {
+			if fails.Load() {
+				return full
+			}
+			return nil
+		}})
 		m.Started()
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go m.Watch(ctx)
 		for range 9820 {
-			m.Report(ctx, "record", errors.New("the disk is full"))
+			m.Report(ctx, "record", full)
 		}
 		m.Report(ctx, "record", nil) // a use that works now and then is not the end of it
 		if got := m.States()[0]; got.Status != health.Away || got.Since == nil || got.Refused != "dangerous calls" {
 			t.Errorf("got %+v", got)
 		}
-		fault = errors.New("the disk is full")
+		fails.Store(true)
 		time.Sleep(time.Minute)
-		fault = nil
+		fails.Store(false)
 		time.Sleep(health.Settled + health.Every)
 		synctest.Wait()
 		if got := m.States()[0]; got.Status != health.OK || got.Since != nil {
