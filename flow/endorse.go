@@ -111,13 +111,13 @@ func (k argumentKind) article() string {
 
 // endorse takes in the answer of a person: what was asked about and approved is endorsed, and what the person wrote in
 // place of it is theirs.
-func (c *caller) endorse(ctx context.Context, state *callstate.State, name string, s *session, call *middleware.Call, asked map[string]Endorsement) {
+func (c *caller) endorse(ctx context.Context, state *callstate.State, name string, s *session, call *middleware.Call, given json.RawMessage, asked map[string]Endorsement) {
 	record := state.Record()
 	if record.Approval.ID == "" || record.Approval.Standing {
 		return
 	}
 	if record.Edited != nil {
-		s.typed(call.Arguments, record.Edited)
+		s.typed(given, record.Edited)
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(asked)) {

@@ -13,7 +13,9 @@
 package flow
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -101,7 +103,9 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 	c.renew(ctx, s, call.Scope)
 	sources, passes, asked := c.trace(s, &call, form)
 	inner, its := ctx, call
+	var given json.RawMessage // for a person to edit
 	if sources != nil {
+		given = bytes.Clone(call.Arguments)
 		inner, state = callstate.Ensure(ctx)
 		state.Write(func(r *callstate.Record) { r.Sources = sources })
 	}
@@ -113,8 +117,9 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		state.Decide("flow", sources[i].Rule, sources[i].Argument)
 	}
 	res, err := c.next.CallTool(inner, its)
+	call.Arguments = form // the others may have been written over meanwhile
 	if sources != nil {
-		c.endorse(ctx, state, name, s, &call, asked)
+		c.endorse(ctx, state, name, s, &call, given, asked)
 	}
 	c.Tracker.passed(call, passes, res, err)
 	c.Tracker.take(name, s, call, res, err, trusted)
