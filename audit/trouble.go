@@ -44,7 +44,7 @@ func (t *trouble) over(ctx context.Context, log *slog.Logger) {
 	if t.records == 0 || time.Since(t.last) < calm {
 		return
 	}
-	log.LogAttrs(ctx, slog.LevelWarn, "audit: records are accepted again", slog.Int("not accepted", t.records), slog.Duration("after", time.Since(t.since)))
+	log.LogAttrs(ctx, slog.LevelWarn, "audit: records are accepted again", slog.Int("records", t.records), slog.Duration("after", time.Since(t.since)))
 	t.records = 0
 	t.on.Store(false)
 }

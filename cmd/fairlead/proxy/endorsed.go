@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -14,12 +15,8 @@ const endorsedFor = 8 * time.Hour
 // endorsements keep the values that people endorse among the remembered approvals, where they are listed and taken back.
 func endorsements(store approvals.Store, lifetime time.Duration) (keep func(context.Context, flow.Endorsement) error, kept func(context.Context, string) ([]string, error)) {
 	keep = func(ctx context.Context, e flow.Endorsement) error {
-		session := e.Session
-		if session == "" {
-			session = "the only one"
-		}
 		return store.Remember(ctx, approvals.Standing{
-			ID: e.ID, Session: session, Scope: e.Scope, Server: e.Server, Tool: e.Tool, Definition: e.Digest,
+			ID: e.ID, Session: cmp.Or(e.Session, "the only one"), Scope: e.Scope, Server: e.Server, Tool: e.Tool, Definition: e.Digest,
 			Value: e.Value, Kind: e.Kind, From: e.From, By: e.By, Since: e.Since, Until: e.Since.Add(lifetime),
 		})
 	}
