@@ -237,7 +237,8 @@ func (s *session) elicit(ctx context.Context, form *mcp.ElicitParams, about stri
 }
 
 // SendCall sends a call to the server and returns its result. It is the executor of the server's tools in the catalog. The
-// policy is asked for the last time here, since the guard may wait for a list of tools.
+// policy is asked for the last time here, after all waits: the guard's for a list of tools, and that for a server which is
+// started again.
 func (s *server) SendCall(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	c := callIn(ctx)
 	if c == nil {
@@ -247,6 +248,10 @@ func (s *server) SendCall(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if err != nil {
 		return nil, notSent(err)
 	}
+	l, err := s.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
 	call.Tool = c.set.plan.ruling(ctx, call.Tool).Raised(call.Tool)
 	if err := c.set.refuse(ctx, call.Tool); err != nil {
 		return nil, err
@@ -254,7 +259,7 @@ func (s *server) SendCall(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if err := s.session.send(c.underWay); err != nil {
 		return nil, err
 	}
-	m, err := s.exchangeCall(ctx, c, call, method, params)
+	m, err := s.exchangeCall(ctx, l, c, call, method, params)
 	if two, ok := errors.AsType[*ambiguousError](err); ok {
 		return nil, mount.Unread(call, two.raw, err)
 	}

@@ -140,11 +140,7 @@ func (s *server) exchange(ctx context.Context, l link, method string, params jso
 }
 
 // exchangeCall makes the request of a call, as exchange does.
-func (s *server) exchangeCall(ctx context.Context, c *clientCall, call middleware.Call, method string, params json.RawMessage) (*message, error) {
-	l, err := s.ready(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *server) exchangeCall(ctx context.Context, l link, c *clientCall, call middleware.Call, method string, params json.RawMessage) (*message, error) {
 	m := &message{ID: newID(), Method: method, Params: params}
 	s.describe(trace.SpanFromContext(ctx), l, m)
 	if s.URL != "" && method == methodCallTool {
