@@ -50,7 +50,7 @@ func TestDoubleClickApprovesOne(t *testing.T) {
 		executed := d.executed.Load()
 		// With the line about an earlier decision over the list, a page that closed up would have the next button there.
 		before := got[string](d, d.browser, `document.querySelector("[data-past]").dataset.past`)
-		d.do(d.browser, chromedp.Navigate(d.origin+"/approvals/?done="+before), visible(".done"), ready("article:not(.over) .yes"))
+		d.do(d.browser, chromedp.Navigate(d.origin+"/approvals/?done="+before), visible(".done"), until(isReady("article:not(.over) .yes")))
 		x, y := middle(d, "article:not(.over) .yes")
 		d.do(d.browser, chromedp.MouseClickXY(x, y), chromedp.Sleep(pause*time.Millisecond), chromedp.MouseClickXY(x, y), reads("files/delete_file: approved."))
 		if n := d.executed.Load() - executed; n != 1 {
@@ -73,7 +73,7 @@ func TestDoubleClickOnAQuestionsPage(t *testing.T) {
 		executed := d.executed.Load()
 		d.do(d.browser, click("article:not(.over) .open"))
 		for decided := false; !decided; { // again if the page was read anew under the pointer, and so held the click back
-			d.do(d.browser, ready(".decide .yes"))
+			d.do(d.browser, until(isReady(".decide .yes")))
 			x, y := middle(d, ".decide .yes")
 			// The list's first button is where the other page has its own.
 			d.do(d.browser, chromedp.MouseClickXY(x, y), chromedp.Sleep(pause*time.Millisecond))
