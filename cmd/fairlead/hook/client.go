@@ -17,6 +17,9 @@ type client struct {
 	asks bool
 	// allows is set for an agent that takes a call as allowed by a hook.
 	allows bool
+	// states is set for an agent that states the server of an MCP tool beside its own name of it, mcp_SERVER_TOOL, in which
+	// the two cannot be told apart.
+	states bool
 	// reply returns the answer to an event before the use of a tool.
 	reply func(e *event, d Decision) any
 }
@@ -44,7 +47,7 @@ var clients = map[string]*client{
 	"codex":  {name: "codex", title: "Codex", events: claudeEvents(), reply: claudeReply},
 	"vscode": {name: "vscode", title: "VS Code", events: claudeEvents(), asks: true, allows: true, reply: claudeReply},
 	"gemini": {
-		name: "gemini", title: "Gemini CLI", allows: true, reply: geminiReply,
+		name: "gemini", title: "Gemini CLI", allows: true, states: true, reply: geminiReply,
 		events: map[string]known{
 			"BeforeTool": {kind: before}, "AfterTool": {kind: after}, "BeforeAgent": {kind: words}, "AfterAgent": {kind: ended}, "SessionEnd": {kind: ended},
 			"SessionStart": {}, "BeforeModel": {}, "AfterModel": {}, "BeforeToolSelection": {}, "PreCompress": {}, "Notification": {},

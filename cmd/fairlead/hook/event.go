@@ -39,6 +39,8 @@ type event struct {
 	folder  string // where the agent works
 	mode    string // how much the agent may do unasked
 	tool    string // as the agent names it
+	owner   string // the MCP server of the tool and its name there, if the agent states them beside the tool
+	named   string
 	input   json.RawMessage
 	output  string // of the tool, what the model reads
 	words   string
@@ -74,6 +76,10 @@ type wire struct {
 	Command      *string         `json:"command"`
 	FilePath     *string         `json:"file_path"`
 	Server       string          `json:"server"`
+	MCP          struct {
+		Server string `json:"server_name"`
+		Tool   string `json:"tool_name"`
+	} `json:"mcp_context"`
 }
 
 // read reads an event of a client. An event that is not one of that client is an error.
@@ -123,6 +129,9 @@ func (e *event) readCall(w *wire) error {
 	if e.tool == "" || strings.ContainsFunc(e.tool, unicode.IsControl) {
 		return fmt.Errorf("the event %s names the tool %q, want a name", e.name, e.tool)
 	}
+	if e.client.states && strings.HasPrefix(e.tool, "mcp_") {
+		e.owner, e.named = w.MCP.Server, w.MCP.Tool
+	}
 	e.input = w.Input
 	if len(e.input) == 0 {
 		e.input = w.Args
@@ -161,8 +170,11 @@ func (e *event) readCall(w *wire) error {
 	return nil
 }
 
-// server returns the server and the name of an MCP tool, as agents name it: mcp__SERVER__TOOL.
+// server returns the server and the name of an MCP tool, as the agent states them or names the tool: mcp__SERVER__TOOL.
 func (e *event) server() (server, tool string, ok bool) {
+	if e.owner != "" && e.named != "" {
+		return e.owner, e.named, true
+	}
 	rest, ok := strings.CutPrefix(e.tool, "mcp__")
 	if !ok {
 		return "", "", false

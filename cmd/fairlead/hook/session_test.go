@@ -259,6 +259,30 @@ func TestProxyDecidesAboutItsServers(t *testing.T) {
 	}
 }
 
+// Gemini CLI joins server and tool with one underscore, and states both beside that name.
+func TestServerOfAToolOfGemini(t *testing.T) {
+	t.Parallel()
+	g := guard(t, hook.Options{Proxied: []string{"mail"}})
+	for name, tt := range map[string]struct{ tool, context, want string }{
+		"behind the proxy":        {"mcp_mail_delete_mail", `{"server_name":"mail","tool_name":"delete_mail"}`, ""},
+		"another server":          {"mcp_mail_2_delete_mail", `{"server_name":"mail_2","tool_name":"delete_mail"}`, "deny"},
+		"a read of another":       {"mcp_files_get_mail", `{"server_name":"files","tool_name":"get_mail"}`, "allow"},
+		"no server is stated":     {"mcp_mail_delete_mail", `null`, "deny"},
+		"no tool is stated":       {"mcp_mail_delete_mail", `{"server_name":"mail"}`, "deny"},
+		"a tool of the agent":     {"run_shell_command", `{"server_name":"mail","tool_name":"delete_mail"}`, "deny"},
+		"two names of the server": {"mcp_mail_delete_mail", `{"server_name":"files","tool_name":"delete_mail"}`, "deny"},
+	} {
+		text := `{"session_id":"s","cwd":"/srv/project","hook_event_name":"BeforeTool","tool_name":"` + tt.tool + `","tool_input":{"command":"rm a"},"mcp_context":` + tt.context + `}`
+		if got, why := decided(t, g, "gemini", text); got != tt.want {
+			t.Errorf("%s: got %q (%s), want %q", name, got, why, tt.want)
+		}
+	}
+	ofClaude := strings.Replace(event("mcp_mail_delete_mail", `{"id":"1"}`), "{", `{"mcp_context":{"server_name":"mail","tool_name":"delete_mail"},`, 1)
+	if got, why := decided(t, g, "claude-code", ofClaude); got != "ask" {
+		t.Errorf("another agent: got %q (%s)", got, why)
+	}
+}
+
 // A yes in the agent's dialog is the start of the call, so the intent stands in the record before the dialog.
 func TestIntentIsRecordedBeforeTheDialog(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-package realagents_test
+package realclients_test
 
 import (
 	"encoding/json"
@@ -66,6 +66,9 @@ func (s *script) openai(w http.ResponseWriter, r *http.Request, body string) {
 	item := map[string]any{"type": "message", "role": "assistant", "id": fmt.Sprint("m", i), "content": []any{map[string]any{"type": "output_text", "text": "all done"}}}
 	if step.tool != "" {
 		item = map[string]any{"type": "function_call", "id": fmt.Sprint("f", i), "call_id": fmt.Sprint("c", i), "name": step.tool, "arguments": text(step.arguments)}
+		if namespace, name, found := strings.Cut(step.tool, "/"); found { // that of an MCP server
+			item["namespace"], item["name"] = namespace, name
+		}
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, event := range []map[string]any{

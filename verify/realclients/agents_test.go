@@ -1,15 +1,20 @@
-// Package realagents runs real coding agents, installed from npm, with a scripted model on a loopback address and
-// fairlead hook as their hook. FAIRLEAD_NPM_AGENTS names the folder node_modules in which they are.
-package realagents_test
+// Package realclients runs real clients, installed from npm: coding agents, with a scripted model on a loopback address
+// and fairlead hook as their hook, and clients of MCP in front of fairlead proxy. FAIRLEAD_NPM_AGENTS names the folder
+// node_modules in which the agents are, FAIRLEAD_INSPECTOR that of MCP's inspector, and FAIRLEAD_TS_SDK that of the
+// TypeScript SDK.
+package realclients_test
 
 import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,23 +31,48 @@ type home struct {
 	dir, work, fairlead, programs string
 }
 
-func newHome(t *testing.T) *home {
+// newHome returns a home for a client whose package is in the folder node_modules that a variable names.
+func newHome(t *testing.T, variable, client string) *home {
 	t.Helper()
-	programs := os.Getenv("FAIRLEAD_NPM_AGENTS")
-	if programs == "" {
-		t.Skip("SKIPPED: no real agent is run; FAIRLEAD_NPM_AGENTS names a folder node_modules with @openai/codex and @google/gemini-cli, which .ci/nightly installs")
+	programs := os.Getenv(variable)
+	if _, err := os.Stat(filepath.Join(programs, client)); programs == "" || err != nil {
+		t.Skipf("SKIPPED: %s does not run; %s names no folder node_modules with it, which .ci/nightly installs", client, variable)
 	}
-	if err := repo.DependsOnCode(); err != nil {
+	return homeOf(t, programs)
+}
+
+func homeOf(t *testing.T, programs string) *home {
+	t.Helper()
+	program, err := fairlead()
+	if err := errors.Join(err, repo.DependsOnCode()); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	h := &home{t, dir, filepath.Join(dir, "work"), filepath.Join(dir, "fairlead-program"), programs}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../cmd/fairlead", "-o", h.fairlead, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	h := &home{t, dir, filepath.Join(dir, "work"), program, programs}
 	h.write("work/a.txt", "hello\n")
 	return h
 }
+
+// built is the folder of the program, which is built once.
+var built string
+
+func TestMain(m *testing.M) {
+	var err error
+	if built, err = os.MkdirTemp("", "realclients"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(built)
+	os.Exit(code)
+}
+
+var fairlead = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(built, "fairlead")
+	if out, err := exec.Command("go", "build", "-C", "../../cmd/fairlead", "-o", path, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+})
 
 // write writes a file below the home.
 func (h *home) write(name, text string) {
@@ -64,15 +94,32 @@ func (h *home) hook(client string) string {
 // run runs an agent until it is done, and returns what it printed.
 func (h *home) run(env []string, name string, args ...string) string {
 	h.t.Helper()
+	return h.exec(filepath.Join(h.programs, ".bin", name), env, true, args...)
+}
+
+// exec runs a program of a client until it is done, and returns what it printed.
+func (h *home) exec(program string, env []string, succeeds bool, args ...string) string {
+	h.t.Helper()
 	ctx, stop := context.WithTimeout(h.t.Context(), patience)
 	defer stop()
-	c := exec.CommandContext(ctx, filepath.Join(h.programs, ".bin", name), args...)
-	c.Dir, c.Env = h.work, append(os.Environ(), append(env, "HOME="+h.dir, "XDG_RUNTIME_DIR="+h.dir)...)
+	c := exec.CommandContext(ctx, program, args...)
+	path := "PATH=" + filepath.Dir(program) + string(os.PathListSeparator) + os.Getenv("PATH")
+	c.Dir, c.Env = h.work, append(os.Environ(), append(env, "HOME="+h.dir, "XDG_RUNTIME_DIR="+h.dir, path)...)
 	out, err := c.CombinedOutput()
-	if err != nil {
-		h.t.Fatalf("%s: %v\n%s", name, err, out)
+	if err != nil && (succeeds || ctx.Err() != nil) {
+		h.t.Fatalf("%s: %v\n%s", program, err, out)
 	}
 	return string(out)
+}
+
+// node returns a Node.js that is new enough for the inspector, or skips the test.
+func (h *home) node() string {
+	h.t.Helper()
+	node := filepath.Join(os.Getenv("FAIRLEAD_NPM_CONFORMANCE"), ".bin", "node")
+	if _, err := os.Stat(node); err != nil {
+		h.t.Skip("SKIPPED: FAIRLEAD_NPM_CONFORMANCE names no folder node_modules with node 22, which .ci/run race:verify installs: a client does not run")
+	}
+	return node
 }
 
 // recorded returns the calls that are over, each as its tool, class, outcome and how it was approved.
@@ -110,7 +157,7 @@ func (h *home) left() (names []string) {
 
 func TestCodex(t *testing.T) {
 	t.Parallel()
-	h := newHome(t)
+	h := newHome(t, "FAIRLEAD_NPM_AGENTS", "@openai/codex")
 	model := &script{steps: []step{
 		{"exec_command", map[string]any{"cmd": "cat a.txt"}},
 		{"exec_command", map[string]any{"cmd": "mv a.txt b.txt"}},
@@ -147,7 +194,7 @@ hooks = true
 
 func TestGeminiCLI(t *testing.T) {
 	t.Parallel()
-	h := newHome(t)
+	h := newHome(t, "FAIRLEAD_NPM_AGENTS", "@google/gemini-cli")
 	model := &script{steps: []step{
 		{"run_shell_command", map[string]any{"command": "cat a.txt", "description": "x"}},
 		{"run_shell_command", map[string]any{"command": "mv a.txt b.txt", "description": "x"}},
