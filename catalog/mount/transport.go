@@ -23,6 +23,9 @@ import (
 // instead of failing the list, and the SDK caches no list. What the SDK drops of tools that a [Resolver] asks
 // about is copied into their _meta, and so into their digest. Nothing else is changed.
 //
+// A line on the standard output of a server that is not a message, such as a banner or a log, is left out, where the
+// SDK would end the session. A catalog reports it as a finding, and later ones to its logger.
+//
 // Streamable HTTP gets [RoundTripper] as well, so one call prepares everything:
 //
 //	session, err := client.Connect(ctx, mount.Transport(&mcp.StreamableClientTransport{Endpoint: url}), nil)
@@ -44,7 +47,7 @@ func Transport(t mcp.Transport) mcp.Transport {
 const methodListTools = "tools/list"
 
 // looking returns what to do with an answer: keep what the SDK drops, pass a list to its catalog, and a result to its call.
-func looking(ctx context.Context, method string) answers.Look {
+func looking(ctx context.Context, method string, stray *answers.Stray) answers.Look {
 	if answer := rawresult.From(ctx); method == methodCallTool && answer != nil {
 		return func(result json.RawMessage) json.RawMessage {
 			answer.Take(result)
@@ -54,10 +57,15 @@ func looking(ctx context.Context, method string) answers.Look {
 	if !resolution.Marked(method) {
 		return nil
 	}
+	page := rawlist.From(ctx)
+	if page != nil {
+		stray.Log(page.Log)
+	}
 	return func(result json.RawMessage) json.RawMessage {
 		result = resolution.Mark(method, result)
 		if method == methodListTools {
-			result = rawlist.From(ctx).Take(result)
+			page.LeftOut(stray.Lines())
+			result = page.Take(result)
 		}
 		return result
 	}

@@ -14,13 +14,13 @@ import (
 // A Look is shown the result of one request and returns it as the SDK is to see it.
 type Look func(result json.RawMessage) json.RawMessage
 
-// A Picker returns what is to look at the result of a request, nil for nothing. The
-// context is the one in which the request is sent.
-type Picker func(ctx context.Context, method string) Look
+// A Picker returns what is to look at the result of a request, nil for nothing. The context is the one in which the
+// request is sent, and stray what the server wrote beside messages, nil over HTTP.
+type Picker func(ctx context.Context, method string, stray *Stray) Look
 
 // Transport returns a transport on which results are looked at. For streamable HTTP it is [RoundTripper] that
 // does so: the SDK tells the connection of that transport things in ways that pass no wrapper.
-func Transport(t mcp.Transport, pick Picker) mcp.Transport { return &transport{readable(t), pick} }
+func Transport(t mcp.Transport, pick Picker) mcp.Transport { return &transport{t, pick} }
 
 type transport struct {
 	mcp.Transport
@@ -29,11 +29,12 @@ type transport struct {
 }
 
 func (t *transport) Connect(ctx context.Context) (mcp.Connection, error) {
-	c, err := t.Transport.Connect(ctx)
+	stray := new(Stray)
+	c, err := connect(ctx, t.Transport, stray)
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Connection: c, pick: t.pick, asked: make(map[any]question)}, nil
+	return &connection{Connection: c, pick: t.pick, stray: stray, asked: make(map[any]question)}, nil
 }
 
 // connection recognizes results by the requests that went out through it.
@@ -41,6 +42,7 @@ type connection struct {
 	mcp.Connection
 
 	pick  Picker
+	stray *Stray
 	mu    sync.Mutex
 	asked map[any]question // by the id of the request
 }
@@ -53,7 +55,7 @@ type question struct {
 
 func (c *connection) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if r, ok := msg.(*jsonrpc.Request); ok && r.IsCall() {
-		if look := c.pick(ctx, r.Method); look != nil {
+		if look := c.pick(ctx, r.Method, c.stray); look != nil {
 			c.mu.Lock()
 			maps.DeleteFunc(c.asked, func(_ any, q question) bool { return q.ctx.Err() != nil }) // no caller waits any more
 			c.asked[r.ID.Raw()] = question{ctx, look}

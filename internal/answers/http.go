@@ -27,7 +27,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	method := methodOf(req)
 	var look Look
 	if method != "" {
-		look = t.pick(req.Context(), method)
+		look = t.pick(req.Context(), method, nil)
 	}
 	res, err := t.base.RoundTrip(req)
 	if err != nil || look == nil || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" {

@@ -13,36 +13,35 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// readable returns the transport with [Shallow] before each message that the SDK reads from a pipe or process.
-func readable(t mcp.Transport) mcp.Transport {
+// connect connects with [Shallow] before each message that the SDK reads from a pipe or process, and leaves out what is
+// not a message.
+func connect(ctx context.Context, t mcp.Transport, stray *Stray) (mcp.Connection, error) {
 	switch t := t.(type) {
 	case *mcp.IOTransport:
 		prepared := *t
-		prepared.Reader = lines(t.Reader, t.Reader)
-		return &prepared
+		prepared.Reader = lines(t.Reader, t.Reader, stray)
+		return prepared.Connect(ctx)
 	case *mcp.CommandTransport:
-		return (*command)(t)
+		return start(ctx, t, stray)
 	}
-	return t
+	return t.Connect(ctx)
 }
 
 // lines returns a reader of messages, one a line.
-func lines(r io.Reader, c io.Closer) io.ReadCloser {
+func lines(r io.Reader, c io.Closer, stray *Stray) io.ReadCloser {
 	b := &body{Closer: c, in: bufio.NewReader(r)}
 	b.next = func() ([]byte, error) {
 		line, err := b.line()
 		if errors.Is(err, bufio.ErrBufferFull) { // the SDK refuses it
 			return line, nil
 		}
-		return oneReading(Shallow(line)), err
+		return stray.messages(line, err), err
 	}
 	return b
 }
 
-// command is a CommandTransport whose output can be read before the SDK does.
-type command mcp.CommandTransport
-
-func (t *command) Connect(ctx context.Context) (mcp.Connection, error) {
+// start starts a command whose output can be read before the SDK does.
+func start(ctx context.Context, t *mcp.CommandTransport, stray *Stray) (mcp.Connection, error) {
 	stdout, err := t.Command.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -60,7 +59,7 @@ func (t *command) Connect(ctx context.Context) (mcp.Connection, error) {
 	}
 	// The process ends by the end of its input, so its output stays open until then.
 	return (&mcp.IOTransport{
-		Reader: lines(stdout, io.NopCloser(nil)), Writer: &process{stdin, t.Command, patience},
+		Reader: lines(stdout, io.NopCloser(nil), stray), Writer: &process{stdin, t.Command, patience},
 	}).Connect(ctx)
 }
 

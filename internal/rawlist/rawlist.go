@@ -19,7 +19,18 @@ import (
 )
 
 // A Page is one answer to tools/list as the server wrote it. It is safe for concurrent use.
-type Page struct{ taken atomic.Pointer[answer] }
+type Page struct {
+	Log func(lines int, text string) // is called with each line that is left out from now on; nil is not
+
+	taken atomic.Pointer[answer]
+	stray atomic.Pointer[strayLines]
+}
+
+// strayLines are the lines that a server wrote to its standard output beside messages.
+type strayLines struct {
+	n     int
+	first string
+}
 
 // An answer is what a page keeps of what the server wrote.
 type answer struct {
@@ -38,9 +49,9 @@ type Fault struct {
 
 type pageKey struct{}
 
-// Watch returns a context for one request, and the page of its answer.
-func Watch(ctx context.Context) (context.Context, *Page) {
-	p := new(Page)
+// Watch returns a context for one request, and the page of its answer. Its field Log is log.
+func Watch(ctx context.Context, log func(lines int, text string)) (context.Context, *Page) {
+	p := &Page{Log: log}
 	return context.WithValue(ctx, pageKey{}, p), p
 }
 
@@ -59,6 +70,21 @@ func (p *Page) answer() answer {
 
 // Seen reports whether a transport passed the answer to the page; it does not if the SDK answered from its cache.
 func (p *Page) Seen() bool { return p.taken.Load() != nil }
+
+// LeftOut notes how many lines of the server were left out until its answer, and the first of them.
+func (p *Page) LeftOut(n int, first string) {
+	if p != nil && n > 0 {
+		p.stray.Store(&strayLines{n, first})
+	}
+}
+
+// Stray returns what LeftOut noted.
+func (p *Page) Stray() (n int, first string) {
+	if s := p.stray.Load(); s != nil {
+		return s.n, s.first
+	}
+	return 0, ""
+}
 
 // Err returns why the list as a whole was not read, such as a second member named tools; nil if it was.
 func (p *Page) Err() error { return p.answer().err }

@@ -15,7 +15,7 @@ import (
 
 func TestPageOfARequest(t *testing.T) {
 	t.Parallel()
-	ctx, page := rawlist.Watch(t.Context())
+	ctx, page := rawlist.Watch(t.Context(), nil)
 	if rawlist.From(ctx) != page || rawlist.From(context.Background()) != nil {
 		t.Error("a page is not that of its request")
 	}
@@ -64,7 +64,7 @@ func TestToolsThatTheSDKCannotRead(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, page := rawlist.Watch(t.Context())
+			_, page := rawlist.Watch(t.Context(), nil)
 			out := page.Take(json.RawMessage(`{"tools":[` + c.tool + `,{"name":"good"}],"nextCursor":"2"}`))
 			var list mcp.ListToolsResult
 			if err := json.Unmarshal(out, &list); err != nil {
@@ -90,7 +90,7 @@ func TestToolsThatTheSDKCannotRead(t *testing.T) {
 
 func TestAnnotationsAreAsWritten(t *testing.T) {
 	t.Parallel()
-	_, page := rawlist.Watch(t.Context())
+	_, page := rawlist.Watch(t.Context(), nil)
 	const list = `{"tools":[{"name":"a","annotations":{"readOnlyHint":false}},{"name":"b"},{"name":"c","annotations":null},{"name":"d","annotations":{}}]}`
 	if got := page.Take(json.RawMessage(list)); string(got) != list {
 		t.Errorf("it was changed to %s", got)
@@ -109,7 +109,7 @@ func TestTheSDKIsNotToRemember(t *testing.T) {
 	} {
 		t.Run(ttl, func(t *testing.T) {
 			t.Parallel()
-			_, page := rawlist.Watch(t.Context())
+			_, page := rawlist.Watch(t.Context(), nil)
 			var list mcp.ListToolsResult
 			if err := json.Unmarshal(page.Take(json.RawMessage(fmt.Sprintf(`{"tools":[],"ttlMs":%s,"cacheScope":"private"}`, ttl))), &list); err != nil {
 				t.Fatal(err)
@@ -137,7 +137,7 @@ func TestTTLOfAnUnwatchedListIsZero(t *testing.T) {
 // A tool that the SDK itself leaves out is named, in any order of the rest.
 func TestToolsThatTheSDKDoesNotTake(t *testing.T) {
 	t.Parallel()
-	_, page := rawlist.Watch(t.Context())
+	_, page := rawlist.Watch(t.Context(), nil)
 	page.Take(json.RawMessage(`{"tools":[{"name":"a"},null,{"name":"b"},{"name":"c"},{"name":"b"}]}`))
 	var got []string
 	for _, f := range page.Faults([]*mcp.Tool{{Name: "c"}, {Name: "b"}, nil}) {
@@ -151,7 +151,7 @@ func TestToolsThatTheSDKDoesNotTake(t *testing.T) {
 func TestOtherResultsPass(t *testing.T) {
 	t.Parallel()
 	for _, result := range []string{``, `null`, `7`, `[]`, `{}`, `{"tools":null}`, `{"tools":{}}`, `{"tools":[`, `{"others":[null]}`} {
-		_, page := rawlist.Watch(t.Context())
+		_, page := rawlist.Watch(t.Context(), nil)
 		if got := page.Take(json.RawMessage(result)); string(got) != result {
 			t.Errorf("%s became %s", result, got)
 		}
@@ -165,7 +165,7 @@ func TestListThatIsAmbiguous(t *testing.T) {
 		`{"tools":[{"name":"a"}],"tools":[{"name":"b"}]}`, `{"tools":[{"name":"a"}],"Tools":[{"name":"b"}]}`, `{"TOOLS":[{"name":"a"}]}`,
 		`{"tools":[{"name":"a"}],"tool\u017f":[{"name":"b"}]}`, `{"tools":[{"name":"a"}],"nextCursor":"x","NextCursor":""}`, `{"tools":[{"name":"a"}],"ttlMs":1,"ttlMs":2}`,
 	} {
-		_, page := rawlist.Watch(t.Context())
+		_, page := rawlist.Watch(t.Context(), nil)
 		if got := page.Take(json.RawMessage(result)); string(got) != `{"tools":[]}` || page.Err() == nil || len(page.Faults(nil)) > 0 {
 			t.Errorf("%s became %s, %v", result, got, page.Err())
 		}
@@ -179,7 +179,7 @@ func FuzzTake(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, result []byte) {
-		_, page := rawlist.Watch(t.Context())
+		_, page := rawlist.Watch(t.Context(), nil)
 		before := string(result)
 		out := page.Take(result)
 		if string(result) != before {

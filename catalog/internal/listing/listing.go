@@ -46,6 +46,8 @@ type Listing struct {
 	bytes   int
 	named   map[string]int // how often a name is listed, at first among what is refused
 	unnamed int            // how many were refused beyond those in LeftOut
+	stray   bool
+	first   string // line of the server that is not a message, see beside
 }
 
 // hasAll reports whether the names of a page were all listed before.
@@ -62,6 +64,10 @@ func (l *Listing) hasAll(page *mcp.ListToolsResult) bool {
 func (l *Listing) cut(why string) {
 	l.LeftOut = append(l.LeftOut, finding.Finding{Server: l.id, Kind: finding.LeftOut, Text: why})
 }
+
+// beside notes that the server wrote a line beside its messages. How many there are is left out: the finding stays as it
+// is while the server writes more of them.
+func (l *Listing) beside(n int, first string) { l.stray, l.first = n > 0, first }
 
 // page takes the tools of a page. raw is the page as the server wrote it, if a prepared session has kept it: the SDK
 // drops what it cannot read, and does not keep whether a hint was absent or false.
@@ -134,6 +140,10 @@ func (l *Listing) done() {
 	l.dropTwins()
 	if l.unnamed > 0 {
 		l.LeftOut = append(l.LeftOut, finding.Finding{Server: l.id, Kind: finding.LeftOut, Text: fmt.Sprintf("%d more tools were left out", l.unnamed)})
+	}
+	if l.stray {
+		l.LeftOut = append(l.LeftOut, finding.Finding{Server: l.id, Kind: finding.Stray, Text: fmt.Sprintf(
+			"wrote lines to its standard output that are not messages; they were left out; the first: %s", l.first)})
 	}
 	// All together, since a shared prefix does not distinguish them.
 	words := make([]*mcp.Tool, len(l.Tools))

@@ -38,11 +38,12 @@ type Reader struct {
 	session Session
 	limits  Limits
 	bound   bounded.Bound
+	log     *slog.Logger
 }
 
 // NewReader returns a reader for the server with the id.
 func NewReader(id string, s Session, l Limits, log *slog.Logger) *Reader {
-	return &Reader{id: id, session: s, limits: l, bound: bounded.Bound{
+	return &Reader{id: id, session: s, limits: l, log: log, bound: bounded.Bound{
 		Limit: math.MaxInt64, Most: 4, Name: "catalog: the list of " + id, Logger: log, Late: new(atomic.Uint64),
 	}}
 }
@@ -69,7 +70,7 @@ func (r *Reader) read(ctx context.Context) (*Listing, error) {
 	}
 	seen := make(map[string]bool)
 	for cursor := ""; ; {
-		watched, raw := rawlist.Watch(ctx)
+		watched, raw := rawlist.Watch(ctx, r.leftOut)
 		page, err := r.session.ListTools(watched, &mcp.ListToolsParams{Cursor: cursor})
 		if refused, ok := errors.AsType[*jsonrpc.Error](err); ok && refused.Code == jsonrpc.CodeMethodNotFound && cursor == "" && !declares(r.session) {
 			l.done()
@@ -91,6 +92,7 @@ func (r *Reader) read(ctx context.Context) (*Listing, error) {
 		if !endless || !l.hasAll(page) { // a server that ignores cursors lists the same page again
 			l.page(page, raw)
 		}
+		l.beside(raw.Stray())
 		cursor = page.NextCursor
 		l.bytes += len(cursor) // all of them are kept to the end of the list
 		switch {
@@ -107,6 +109,14 @@ func (r *Reader) read(ctx context.Context) (*Listing, error) {
 			return nil, r.fault("lists more than %d pages of tools", maxPages)
 		}
 		seen[cursor] = true
+	}
+}
+
+// leftOut logs a line that the server wrote beside its messages.
+func (r *Reader) leftOut(lines int, text string) {
+	if r.log != nil {
+		r.log.Warn("catalog: the server wrote something to its standard output that is not a message; it was left out",
+			slog.String("server", r.id), slog.Int("lines", lines), slog.String("text", text))
 	}
 }
 

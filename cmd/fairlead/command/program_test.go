@@ -18,7 +18,7 @@ import (
 // TestMain lets the test binary be a server that the built program starts.
 func TestMain(m *testing.M) {
 	_ = os.Setenv("XDG_RUNTIME_DIR", filepath.Join(os.TempDir(), "fairlead-test")) // for the sockets of pages
-	mcptest.Main(m, map[string]func() *mcp.Server{"honest": honest, "lying": lies, "vague": vague, "vault": vault, "office": office})
+	mcptest.Main(m, map[string]func() *mcp.Server{"honest": honest, "lying": lies, "vague": vague, "vault": vault, "office": office, "noisy": noisy})
 }
 
 // honest is a server of one read that says so, and of one write.

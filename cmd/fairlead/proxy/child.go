@@ -27,9 +27,13 @@ type stdio struct {
 func openStdio(s Server, from io.Reader, out io.WriteCloser, log *slog.Logger, to sink, ended func(read error) error) *stdio {
 	l := &stdio{lineWriter: newLineWriter(out), over: make(chan struct{})}
 	go func() {
+		stray := 0
 		err := eachMessage(from, func(m *message) { to.message(m, "") }, func(line []byte) {
+			if stray++; stray > 10 && stray&(stray-1) != 0 { // a server may write them without end
+				return
+			}
 			log.Warn("proxy: the server wrote something to its standard output that is not a message; it was left out",
-				slog.String("server", s.Name), slog.String("text", safetext.Line(safetext.Cut(string(line), 200))))
+				slog.String("server", s.Name), slog.Int("lines", stray), slog.String("text", safetext.Line(safetext.Cut(string(line), 200))))
 		})
 		l.stop()
 		_ = out.Close() // it has ended

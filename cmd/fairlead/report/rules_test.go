@@ -48,7 +48,7 @@ func TestEachFindingEndsInANextStep(t *testing.T) {
 	t.Parallel()
 	kinds := []finding.Kind{
 		finding.LeftOut, finding.Schema, finding.Unchecked, finding.Unreadable, finding.Contradiction, finding.Suspect, finding.SuspectWrite, finding.Overruled, finding.Untrusted,
-		finding.Repeatable, finding.Lowered, finding.Unused, finding.Unprepared, finding.Stale, finding.NotAccepted, finding.Gone, finding.Permission,
+		finding.Repeatable, finding.Lowered, finding.Unused, finding.Unprepared, finding.Stray, finding.Stale, finding.NotAccepted, finding.Gone, finding.Permission,
 		"declares-nothing", "class-unknown", "hidden-characters", "unreachable",
 	}
 	for _, kind := range kinds {
