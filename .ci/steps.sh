@@ -194,6 +194,7 @@ engines() {
 containers() {
 	want podman podman crun
 	want bwrap bubblewrap
+	want promtool prometheus
 }
 
 sarif_schema() {

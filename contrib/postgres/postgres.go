@@ -51,6 +51,9 @@ type Options struct {
 	Timeout time.Duration
 	// Logger gets a line when remembered approvals are ended because the database was restored; nil is silent.
 	Logger *slog.Logger
+	// Observe is called after each statement with its name, such as "advance", how long it took and its error. It must be
+	// fast and safe for concurrent use; nil observes nothing.
+	Observe func(ctx context.Context, operation string, took time.Duration, err error)
 }
 
 const (
@@ -77,6 +80,7 @@ type Store struct {
 	names   *strings.Replacer // of what the statements leave open
 	timeout time.Duration
 	log     *slog.Logger
+	observe func(ctx context.Context, operation string, took time.Duration, err error)
 	swept   atomic.Int64 // when sweep was last called, in Unix nanoseconds
 	close   func()
 }
@@ -112,7 +116,11 @@ func New(ctx context.Context, pool *pgxpool.Pool, o Options) (*Store, error) {
 		names:   strings.NewReplacer("{schema}", pgx.Identifier{schema}.Sanitize(), "{here}", here, "{valid}", valid),
 		timeout: cmp.Or(o.Timeout, defaultTimeout),
 		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		observe: o.Observe,
 		close:   func() {},
+	}
+	if s.observe == nil {
+		s.observe = func(context.Context, string, time.Duration, error) {}
 	}
 	within, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -173,10 +181,12 @@ func (s *Store) sql(name string) string {
 }
 
 // query runs a statement, reads each row into the variables and calls next after it.
-func (s *Store) query(ctx context.Context, name string, args, row []any, next func() error) error {
+func (s *Store) query(ctx context.Context, name string, args, row []any, next func() error) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	began := time.Now()
+	defer func() { s.observe(ctx, name, time.Since(began), err) }()
 	within, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	rows, err := s.pool.Query(within, s.sql(name), args...)

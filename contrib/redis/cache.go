@@ -166,9 +166,11 @@ func (s *Store) mget(ctx context.Context, command []any) (got []any, err error) 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	began := time.Now()
 	reply := goredis.NewSliceCmd(ctx, command...)
-	err = s.client.Process(ctx, reply)
-	return reply.Val(), s.ended(ctx, ofCache, err)
+	err = s.ended(ctx, ofCache, s.client.Process(ctx, reply))
+	s.observe(ctx, operations[ofCache], time.Since(began), err)
+	return reply.Val(), err
 }
 
 // bears returns the ticket of an entry with exactly these tokens, all of the current runs.

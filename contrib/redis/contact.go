@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -25,7 +24,15 @@ const (
 var pulse = script("pulse")
 
 // errGone is the error of operations while Redis is gone.
-var errGone = errors.New("redis: no answer; calls go on without it until it is back")
+var errGone error = goneError{}
+
+// A goneError is the error of an operation that was not tried, since Redis does not answer.
+type goneError struct{}
+
+func (goneError) Error() string { return "redis: no answer; calls go on without it until it is back" }
+
+// Unavailable reports that it is an outage, for metrics.
+func (goneError) Unavailable() bool { return true }
 
 // Contacts holds a contact for each master of a cluster, by its address, or the one of a server alone at "".
 type contacts struct {

@@ -45,6 +45,9 @@ type Options struct {
 	MaxValue int
 	// Logger gets a line when something begins to fail and when it works again; nil is silent.
 	Logger *slog.Logger
+	// Observe is called after each operation with what it was for ("cache", "limiter", "approvals", "board", "doubt" or
+	// "fleet"), how long it took and its error. It must be fast and safe for concurrent use; nil observes nothing.
+	Observe func(ctx context.Context, operation string, took time.Duration, err error)
 }
 
 const (
@@ -65,6 +68,7 @@ type Store struct {
 	contacts *contacts
 	runs     *runs
 	said     said
+	observe  func(ctx context.Context, operation string, took time.Duration, err error)
 	owed     owed
 	leads    leads
 	found    hits
@@ -122,6 +126,10 @@ func New(ctx context.Context, to *goredis.UniversalOptions, o Options) (*Store, 
 		revoked:  newRevocations(),
 		owed:     owed{writes: make(map[string]map[string]cache.Write)},
 		said:     said{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), last: make(map[string]failing)},
+		observe:  o.Observe,
+	}
+	if s.observe == nil {
+		s.observe = func(context.Context, string, time.Duration, error) {}
 	}
 	if err := s.connect(ctx, *to); err != nil {
 		return nil, fmt.Errorf("redis: %s: %w", strings.Join(to.Addrs, ", "), err)
@@ -152,11 +160,18 @@ const (
 	ofFleet     = "sharing with the other replicas"
 )
 
+// operations are the facilities, as Options.Observe names them.
+var operations = map[string]string{
+	ofCache: "cache", ofLimiter: "limiter", ofApprovals: "approvals", ofBoard: "board", ofDoubt: "doubt", ofFleet: "fleet",
+}
+
 // do runs one operation at the master of a key, which is an error where that is known to be gone.
-func (s *Store) do(ctx context.Context, facility, key string, operation func(context.Context) error) error {
+func (s *Store) do(ctx context.Context, facility, key string, operation func(context.Context) error) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	began := time.Now()
+	defer func() { s.observe(ctx, operations[facility], time.Since(began), err) }()
 	if s.contactOf(ctx, key).isDown() {
 		return errGone
 	}

@@ -29,7 +29,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/fairlead-go/fairlead/catalog/mount"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/owned"
@@ -86,9 +85,9 @@ type Share struct {
 type Access struct {
 	File
 
-	tls      *tls.Config
-	clients  *x509.CertPool
-	verifier *oidc.IDTokenVerifier
+	tls     *tls.Config
+	clients *x509.CertPool
+	issuer  issuer
 }
 
 // Open reads a file of access, and reaches the issuer of its tokens. Names of files in it are relative to its folder.
@@ -111,13 +110,9 @@ func Open(ctx context.Context, name string) (*Access, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if a.Tokens != nil {
-		within, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		issuer, err := oidc.NewProvider(within, a.Tokens.Issuer)
-		if err != nil {
+		if err := a.Renew(ctx); err != nil {
 			return nil, fmt.Errorf("%s: the issuer of the tokens: %w", name, err)
 		}
-		a.verifier = issuer.VerifierContext(ctx, &oidc.Config{ClientID: a.Tokens.Audience})
 	}
 	return a, nil
 }
@@ -280,7 +275,7 @@ func (a *Access) caller(r *http.Request) (Caller, error) {
 
 // verify implements [auth.TokenVerifier].
 func (a *Access) verify(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
-	t, err := a.verifier.Verify(ctx, token)
+	t, err := a.issuer.verify(ctx, token)
 	var claims map[string]any
 	if err == nil {
 		err = t.Claims(&claims)

@@ -22,10 +22,12 @@ const (
 	depRedis    = "redis"
 	depPostgres = "postgresql"
 	depRecord   = "record"
+	depIssuer   = "issuer"
 
 	withoutApprovals = "calls that need an approval, and writes that are not harmless to repeat, are refused; reads go on"
 	withoutShared    = "nothing is cached, and each replica has its share of the rate limits; calls go on"
 	withoutRedis     = withoutApprovals + ", uncached and within this replica's share of the rate limits"
+	withoutIssuer    = "tokens of its new keys are refused, and all tokens an hour after its keys were renewed last"
 	withoutRecord    = "dangerous calls, and those that the policy wants recorded, are refused; other calls go on without a record"
 )
 
@@ -64,6 +66,14 @@ func (s reported) Write(ctx context.Context, one audit.Record) error {
 	err := s.Sink.Write(ctx, one)
 	s.to.Report(ctx, depRecord, err)
 	return err
+}
+
+// watchIssuer renews the keys of the tokens' issuer, if there is one.
+func (r *proxyRun) watchIssuer(ctx context.Context) {
+	if a := r.options.Access; a != nil && a.Tokens != nil {
+		r.health.Add(health.Dependency{Name: depIssuer, Refused: withoutIssuer})
+		go a.Watch(ctx, func(err error) { r.health.Report(ctx, depIssuer, err) })
+	}
 }
 
 // reached calls open until what it opens is there. It waits only with --listen. Meanwhile

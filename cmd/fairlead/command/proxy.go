@@ -35,8 +35,9 @@ type proxyFlags struct {
 	policy, listen, access, audit, lock, inbox, store, webhook  string
 	replicas                                                    int
 	drain, auditAge                                             time.Duration
-	auditSize                                                   int64        // MB
-	reload                                                      *policy.Live // nil without a policy
+	auditSize                                                   int64                                                                   // MB
+	reload                                                      *policy.Live                                                            // nil without a policy
+	observed                                                    func(system string) func(context.Context, string, time.Duration, error) // nil without metrics
 	approve, scopes, reach                                      []string
 	trust, noKnown, readOnly, annotate, observe, verbose, plain bool
 	headers                                                     []string

@@ -25,6 +25,8 @@ import (
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry/doubt"
 	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 )
 
 // A proxyRun is one run of fairlead proxy. Each step fills in options and may add to ends; an error of a step ends the
@@ -43,7 +45,8 @@ type proxyRun struct {
 	doubts  doubt.Store    // of all replicas; nil without a store that they share
 
 	health   *health.Monitor
-	recorded *recording // nil without a record
+	meters   metric.MeterProvider // of no effect without an exporter
+	recorded *recording           // nil without a record
 
 	// ends release what was opened. They are called in the reverse order.
 	ends []func() error
@@ -58,7 +61,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	hold := new(terminal.Hold)
 	log := slog.New(slog.NewTextHandler(hold.Writer(cmd.ErrOrStderr()), &slog.HandlerOptions{Level: level}))
-	r := &proxyRun{proxyFlags: o, cmd: cmd, log: log, hold: hold, waiting: inbox.Options{Logger: log}, health: health.New(log)}
+	r := &proxyRun{proxyFlags: o, cmd: cmd, log: log, hold: hold, waiting: inbox.Options{Logger: log}, health: health.New(log), meters: noop.NewMeterProvider()}
 	defer func() {
 		for _, end := range slices.Backward(r.ends) {
 			err = errors.Join(err, end())
@@ -75,6 +78,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if r.public, err = o.openAccess(ctx, &r.options, &r.waiting); err != nil {
 		return fmt.Errorf("--access: %w", err)
 	}
+	r.watchIssuer(ctx)
 	if err := r.openCredentials(ctx); err != nil {
 		return err
 	}
@@ -129,10 +133,12 @@ func (r *proxyRun) setOptions(args []string) (err error) {
 
 // openTelemetry exports spans and metrics if the environment names where to.
 func (r *proxyRun) openTelemetry(ctx context.Context) error {
-	var end func() error
-	var err error
-	if r.options.Telemetry, end, err = telemetry(ctx, r.log, r.listen == ""); err != nil {
+	t, meters, end, err := telemetry(ctx, r.log, r.listen == "")
+	if err != nil {
 		return err
+	}
+	if meters != nil {
+		r.options.Telemetry, r.meters, r.observed = t, meters, r.observeStore
 	}
 	r.ends = append(r.ends, func() error {
 		if err := end(); err != nil {
@@ -205,6 +211,7 @@ func (r *proxyRun) setPeople(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	ways.Observe = r.observeWays()
 	page := &page{ctx: ctx, address: r.inbox, out: r.cmd.ErrOrStderr(), in: inbox.New(r.waiting), reach: ways, public: r.public}
 	r.options.Page = page.in
 	r.options.Undoable = func(call middleware.Call, by hitl.Undo, takeBack proxy.Returning) {
@@ -223,6 +230,9 @@ func (r *proxyRun) serve(ctx context.Context) error {
 	served, err := proxy.New(r.options)
 	if err != nil {
 		return err
+	}
+	if err := r.observeProxy(served); err != nil {
+		return fmt.Errorf("telemetry: %w", err)
 	}
 	stop := r.onHangUp(ctx)
 	defer stop()

@@ -126,6 +126,9 @@ func (o *proxyFlags) openStore(ctx context.Context, servers []proxy.Server, log 
 		return nil, err
 	}
 	options := redis.Options{Prefix: "fairlead:" + name, Logger: log}
+	if o.observed != nil {
+		options.Observe = o.observed("redis")
+	}
 	if os.Getenv(keyVariable) != "" {
 		all, err := keys(keyVariable)
 		if err != nil {
@@ -157,7 +160,11 @@ func (o *proxyFlags) openApprovals(ctx context.Context, servers []proxy.Server, 
 	if err != nil {
 		return nil, err
 	}
-	store, err := postgres.Open(ctx, o.approvals, postgres.Options{Schema: "fairlead_" + name, Logger: log})
+	options := postgres.Options{Schema: "fairlead_" + name, Logger: log}
+	if o.observed != nil {
+		options.Observe = o.observed("postgresql")
+	}
+	store, err := postgres.Open(ctx, o.approvals, options)
 	if err != nil {
 		return nil, fmt.Errorf("--approvals: %w", err)
 	}

@@ -20,25 +20,25 @@ import (
 )
 
 // telemetry exports spans and metrics as OpenTelemetry's environment variables configure it; nil if
-// they name no exporter and no endpoint. End exports what is left.
-func telemetry(ctx context.Context, log *slog.Logger, stdio bool) (t proxy.Telemetry, end func() error, err error) {
+// they name no exporter and no endpoint. End exports what is left. The meters are nil likewise.
+func telemetry(ctx context.Context, log *slog.Logger, stdio bool) (t proxy.Telemetry, meters *metric.MeterProvider, end func() error, err error) {
 	spans, errOfSpans := exporter(ctx, "TRACES", stdio, autoexport.NewSpanExporter)
 	reader, errOfMetrics := exporter(ctx, "METRICS", stdio, autoexport.NewMetricReader)
 	if err = errors.Join(errOfSpans, errOfMetrics); err != nil || spans == nil && reader == nil {
-		return nil, func() error { return nil }, err
+		return nil, nil, func() error { return nil }, err
 	}
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(attribute.String("service.name", "fairlead")), resource.WithFromEnv())
 	if err != nil {
-		return nil, nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+		return nil, nil, nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	global.SetErrorHandler(global.ErrorHandlerFunc(func(err error) { log.WarnContext(ctx, "telemetry: "+err.Error()) }))
 	tracers := trace.NewTracerProvider(trace.WithBatcher(spans), trace.WithResource(about))
-	meters := metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(about))
+	meters = metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(about))
 	o := otel.Options{MeterProvider: meters, Propagator: propagation.TraceContext{}}
 	if spans != nil { // else there is nothing to propagate either
 		o.TracerProvider = tracers
 	}
-	return otel.New(o), func() error {
+	return otel.New(o), meters, func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		return errors.Join(tracers.Shutdown(ctx), meters.Shutdown(ctx))

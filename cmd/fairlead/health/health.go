@@ -43,6 +43,8 @@ type State struct {
 	// Since is when it went away; nil while it is there.
 	Since   *time.Time `json:"since,omitempty"`
 	Refused string     `json:"refused,omitempty"`
+	// Failures is how many uses and probes have failed so far.
+	Failures int64 `json:"-"`
 }
 
 // Values of [State.Status] and of the whole.
@@ -68,6 +70,7 @@ type dependency struct {
 
 	away         bool
 	since, fault time.Time // when it went away, and when it failed last
+	failures     int64
 }
 
 // New returns a monitor without dependencies, which is starting until [Monitor.Started]. A nil logger is silent.
@@ -162,6 +165,7 @@ func (m *Monitor) learned(ctx context.Context, d *dependency, err error, quiet t
 	switch {
 	case err != nil:
 		d.fault = now
+		d.failures++
 		if d.away = true; !before {
 			d.since = now
 		}
@@ -184,10 +188,10 @@ func (m *Monitor) States() []State {
 	defer m.mu.Unlock()
 	all := make([]State, 0, len(m.all))
 	for _, d := range m.all {
-		s := State{Name: d.Name, Status: OK}
+		s := State{Name: d.Name, Status: OK, Failures: d.failures}
 		if d.away {
 			since := d.since.UTC().Truncate(time.Second)
-			s = State{d.Name, Away, &since, d.Refused}
+			s.Status, s.Since, s.Refused = Away, &since, d.Refused
 		}
 		all = append(all, s)
 	}

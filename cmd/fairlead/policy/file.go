@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -57,7 +58,17 @@ type Live struct {
 	now      *Policy
 	looked   time.Time
 	seen     look
-	failures int // how often a changed file could not be used
+	reloads  int // how often a changed file was used
+	failures int // how often it could not be
+	stale    bool
+}
+
+// Reloads returns how often a changed file was used, how often it could not be, and whether the policy is that of the
+// file as it is now.
+func (l *Live) Reloads() (used, failed int, current bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reloads, l.failures, !l.stale
 }
 
 // A look is the text of the file, or why it could not be read. To compare its time and size would cost less, and would
@@ -107,6 +118,7 @@ func (l *Live) Now() *Policy {
 	}
 	if err != nil {
 		l.failures++
+		l.stale = true
 		l.log.Error("policy: the file has changed and cannot be used; what it said before still counts",
 			slog.Int("failures", l.failures), slog.Any("err", err))
 		return l.now
@@ -114,7 +126,13 @@ func (l *Live) Now() *Policy {
 	for _, w := range p.Warnings {
 		l.log.Warn("policy: " + w)
 	}
-	l.log.Info("policy: the file was read again", slog.String("file", l.name))
+	level := slog.LevelInfo
+	if l.stale { // the end of a trouble, which is as visible as its begin
+		level = slog.LevelWarn
+	}
+	l.log.Log(context.Background(), level, "policy: the file was read again", slog.String("file", l.name))
+	l.reloads++
+	l.stale = false
 	l.now = p
 	return p
 }

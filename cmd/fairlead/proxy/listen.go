@@ -104,6 +104,7 @@ func (p *Proxy) newFront() *front {
 		proxy: p, name: rand.Text()[:8], sessions: make(map[string]*httpSession), bounds: b,
 		requests: newQuota(b.Requests, b.PerUser.Requests), bodies: newQuota(maxBodies, maxBodies/2),
 	}
+	p.front.Store(f)
 	p.dependOnServers()
 	m := http.NewServeMux()
 	m.HandleFunc("/{$}", f.serve)
@@ -149,7 +150,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			f.proxy.o.Health.ServeHTTP(w, r)
 			return
 		}
-		f.handler.ServeHTTP(w, r)
+		f.handler.ServeHTTP(&statusWriter{ResponseWriter: w, to: &f.proxy.turned}, r)
 	}
 }
 
@@ -238,6 +239,7 @@ func (f *front) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
+		w.Header().Set("Connection", "close") // the rest of it is not read
 		http.Error(w, "the body cannot be read, or is too long", http.StatusRequestEntityTooLarge)
 		return
 	}

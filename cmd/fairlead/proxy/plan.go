@@ -47,6 +47,8 @@ type plan struct {
 	will     func(*middleware.Tool) string // as the chain describes itself
 	mildest  func(*middleware.Tool) annotation.Safety
 
+	questions int // that may wait at once
+
 	compared atomic.Int64 // with the tools of how many servers the names in the policy were compared
 	warned   sync.Map     // the warnings about them
 }
@@ -104,7 +106,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	if ask.Store != nil {
 		traced.Endorse, traced.Endorsed = endorsements(ask.Store, cmp.Or(ask.SessionLifetime, endorsedFor))
 	}
-	made := &plan{proxy: p, policy: now, mildest: judge.Mildest}
+	made := &plan{proxy: p, policy: now, mildest: judge.Mildest, questions: cmp.Or(ask.MaxPending, maxQuestions)}
 	ask.OnUndoable = made.undoable
 	std := chain.Standard{
 		Preflight: chain.New(preflight.New(judge), made.raise).Then,

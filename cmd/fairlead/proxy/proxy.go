@@ -45,6 +45,9 @@ type Proxy struct {
 	store   *cache.Store  // of what the servers have answered, whichever client asked
 
 	decided atomic.Int64 // how often a policy was asked about a call
+	asked   atomic.Int64 // questions that wait for a person now
+	turned  turnedAway
+	front   atomic.Pointer[front] // nil unless clients are served over HTTP
 
 	mu      sync.Mutex
 	current *plan
@@ -83,7 +86,7 @@ func New(o Options) (*Proxy, error) {
 		p.o.Servers[i].Stderr = &tail.Tail{Out: cmp.Or[io.Writer](o.Stderr, os.Stderr), Mark: safetext.Word(p.o.Servers[i].Name, 40) + " | "}
 	}
 	if o.Confirm != nil {
-		p.o.Confirm = present(o.Confirm)
+		p.o.Confirm = p.counted(present(o.Confirm))
 	}
 	if o.Telemetry != nil && o.Confirm != nil {
 		p.o.Confirm = o.Telemetry.Confirmer(p.o.Confirm)

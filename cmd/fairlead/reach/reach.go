@@ -22,6 +22,8 @@ type Ways struct {
 	Browser bool     // by opening the page, once for each scope
 	Webhook *Webhook // nil means no webhook
 	Logger  *slog.Logger
+	// Observe gets what became of each notification, by its way: desktop, browser or webhook; nil observes nothing.
+	Observe func(way string, err error)
 
 	opened sync.Map // the scopes
 }
@@ -30,6 +32,8 @@ type Ways struct {
 var slots = make(chan struct{}, 4)
 
 const slow = 5 * time.Second
+
+var errBusy = errors.New("too many attempts are under way")
 
 // Tell notifies the person of a request with this link, by all ways at once, and returns at once. An
 // error, or more than five seconds, is logged.
@@ -54,17 +58,26 @@ func (w *Ways) start(way string, tell func(context.Context) error) {
 	select {
 	case slots <- struct{}{}:
 	default:
-		failed(errors.New("too many attempts are under way"))
+		failed(errBusy)
+		w.observe(way, errBusy)
 		return
 	}
 	go func() {
 		defer func() { <-slots }()
 		ctx, cancel := context.WithTimeout(context.Background(), slow)
 		defer cancel()
-		if err := tell(ctx); err != nil {
+		err := tell(ctx)
+		if err != nil {
 			failed(err)
 		}
+		w.observe(way, err)
 	}()
+}
+
+func (w *Ways) observe(way string, err error) {
+	if w.Observe != nil {
+		w.Observe(way, err)
+	}
 }
 
 // Open opens an address in the person's browser.

@@ -1,0 +1,117 @@
+package access
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+)
+
+const (
+	// renewEvery is how often the keys of the issuer are fetched anew, so that one that it has taken back ends. They are
+	// also fetched for a token of a key that is not known.
+	renewEvery = 10 * time.Minute
+	// renewAgain is when that is tried again after it failed.
+	renewAgain = time.Minute
+	// oldest is how long keys count that could not be renewed.
+	oldest = time.Hour
+)
+
+// errOld refuses tokens once the keys are too old.
+var errOld = errors.New("access: the keys of the tokens' issuer could not be renewed for an hour, so none counts; see /readyz")
+
+// An issuer verifies tokens by the keys that it fetched last.
+type issuer struct {
+	mu       sync.Mutex
+	verifier *oidc.IDTokenVerifier
+	renewed  time.Time
+}
+
+func (i *issuer) verify(ctx context.Context, token string) (*oidc.IDToken, error) {
+	i.mu.Lock()
+	verifier, renewed := i.verifier, i.renewed
+	i.mu.Unlock()
+	if time.Since(renewed) > oldest {
+		return nil, errOld
+	}
+	return verifier.Verify(ctx, token)
+}
+
+// Renew fetches the keys of the issuer. Those of before are dropped, unless there is an error. Without tokens it does
+// nothing.
+func (a *Access) Renew(ctx context.Context) error {
+	if a.Tokens == nil {
+		return nil
+	}
+	within, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	about, err := oidc.NewProvider(within, a.Tokens.Issuer)
+	if err != nil {
+		return err
+	}
+	var at struct {
+		Keys       string   `json:"jwks_uri"`
+		Algorithms []string `json:"id_token_signing_alg_values_supported"`
+	}
+	if err := about.Claims(&at); err != nil {
+		return err
+	}
+	// The verifier of the provider fetches keys for the first token, which may be when the issuer is away. A verifier of
+	// these keys takes the algorithms that the provider's own would.
+	keys := oidc.NewRemoteKeySet(context.WithoutCancel(ctx), at.Keys)
+	if _, err := keys.VerifySignature(within, unsigned); err != nil && strings.HasPrefix(err.Error(), "fetching keys") {
+		return fmt.Errorf("%s: %w", at.Keys, err)
+	}
+	verifier := oidc.NewVerifier(a.Tokens.Issuer, keys, &oidc.Config{ClientID: a.Tokens.Audience, SupportedSigningAlgs: known(at.Algorithms)})
+	a.issuer.mu.Lock()
+	defer a.issuer.mu.Unlock()
+	a.issuer.verifier, a.issuer.renewed = verifier, time.Now()
+	return nil
+}
+
+// known returns the algorithms with a public key among those that an issuer names; nil means RS256.
+func known(all []string) (of []string) {
+	for _, name := range all {
+		switch name {
+		case oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA:
+			of = append(of, name)
+		}
+	}
+	return of
+}
+
+// unsigned has the form of a token, and a signature that no key has made, so that keys are fetched for it.
+var unsigned = strings.Join([]string{
+	base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"ES256","kid":"-"}`)), base64.RawURLEncoding.EncodeToString([]byte(`{}`)),
+	base64.RawURLEncoding.EncodeToString(make([]byte, 64)),
+}, ".")
+
+// Watch renews the keys of the issuer until ctx is done, and calls report with what became of it.
+func (a *Access) Watch(ctx context.Context, report func(error)) {
+	a.watch(ctx, renewEvery, renewAgain, report)
+}
+
+func (a *Access) watch(ctx context.Context, every, again time.Duration, report func(error)) {
+	next := time.NewTimer(every)
+	defer next.Stop()
+	for {
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return
+		}
+		err := a.Renew(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		report(err)
+		if next.Reset(every); err != nil {
+			next.Reset(again)
+		}
+	}
+}
