@@ -247,6 +247,14 @@ real_servers() {
 			run timeout 600 npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$all" "$npm_inspector"
 		fi
 		export FAIRLEAD_INSPECTOR=$all/node_modules
+		# Servers of many authors: more than half a gigabyte.
+		local many
+		mapfile -t many < <(sed -nE 's/^~?([^#|]+)\|.*/\1/p' verify/realservers/testdata/servers.txt)
+		all=$cache/npm-many-$(printf '%s\n' "${many[@]}" | cksum | cut -d' ' -f1)
+		if [[ ! -d $all/node_modules/.bin ]] && command -v npm >/dev/null; then
+			run timeout 1200 npm install --silent --ignore-scripts --no-audit --no-fund --legacy-peer-deps --prefix "$all" "${many[@]}"
+		fi
+		export FAIRLEAD_NPM_MANY=$all/node_modules
 	fi
 	all=$cache/npm-conformance-$(printf '%s\n' "${npm_conformance[@]}" | cksum | cut -d' ' -f1)
 	if [[ ! -d $all/node_modules/.bin ]] && command -v npm >/dev/null; then
