@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -52,7 +53,7 @@ func (h *Host) Tools() []*middleware.Tool { return h.tools.List() }
 type ToolCall struct {
 	ID        string          // the model's own, which becomes Call.ID; "" for none
 	Name      string          // as the model was given it
-	Arguments json.RawMessage // as the model wrote them, valid or not; none is {}
+	Arguments json.RawMessage // as the model wrote them, valid or not; none and null are {}
 }
 
 // Answer makes the calls of one turn as a batch does, and returns what the model may read of each, in their
@@ -64,7 +65,7 @@ func (h *Host) Answer(ctx context.Context, asked ...ToolCall) []*mcp.CallToolRes
 	var made []int
 	for i, a := range asked {
 		tool, err := h.tools.Find(a.Name)
-		call := middleware.Call{ID: a.ID, Scope: scope, Tool: tool, Arguments: a.Arguments}
+		call := middleware.Call{ID: a.ID, Scope: scope, Tool: tool, Arguments: written(a.Arguments)}
 		if err == nil {
 			err = session.CheckArguments(call)
 		}
@@ -89,12 +90,20 @@ func (h *Host) Answer(ctx context.Context, asked ...ToolCall) []*mcp.CallToolRes
 
 // Call makes one call of a tool that is known, for a loop that asks tool by tool. The result is never nil.
 func (h *Host) Call(ctx context.Context, tool *middleware.Tool, id string, arguments json.RawMessage) *mcp.CallToolResult {
-	call := middleware.Call{ID: id, Scope: h.o.Scope(ctx), Tool: tool, Arguments: arguments}
+	call := middleware.Call{ID: id, Scope: h.o.Scope(ctx), Tool: tool, Arguments: written(arguments)}
 	if err := session.CheckArguments(call); err != nil {
 		return output.Failure(tool, err)
 	}
 	res, err := fault.Call(ctx, h.caller, call)
 	return result(tool, res, err)
+}
+
+// written returns the arguments that a model wrote. Some write null for none.
+func written(arguments json.RawMessage) json.RawMessage {
+	if string(bytes.TrimSpace(arguments)) == "null" {
+		return json.RawMessage("{}")
+	}
+	return arguments
 }
 
 // result returns what the model reads of a call.

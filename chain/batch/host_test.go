@@ -243,3 +243,30 @@ func ExampleNewHost() {
 	// the model reads: the text of a
 	// the model reads: There is no such tool any more. Choose one from the list of tools.
 }
+
+// Some models and SDKs write null where a call has no arguments: it is {} to tool, chain and record.
+func TestNullArgumentsAreNone(t *testing.T) {
+	t.Parallel()
+	d := newNotebook(t)
+	var sent []string
+	host := batch.NewHost(d.tools, middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+		sent = append(sent, string(call.Arguments))
+		return &mcp.CallToolResult{}, nil
+	}), batch.HostOptions{})
+	for _, null := range []string{"null", " null\n"} {
+		ask := batch.ToolCall{Name: "notes__get_note", Arguments: json.RawMessage(null)}
+		tool, err := d.tools.Find(ask.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res := host.Answer(t.Context(), ask)[0]; res.IsError {
+			t.Errorf("%q: the model reads %q", null, output.Text(res))
+		}
+		if res := host.Call(t.Context(), tool, "", ask.Arguments); res.IsError {
+			t.Errorf("%q: the model reads %q", null, output.Text(res))
+		}
+	}
+	if want := []string{"{}", "{}", "{}", "{}"}; !slices.Equal(sent, want) {
+		t.Errorf("sent were %q, want %q", sent, want)
+	}
+}
