@@ -41,15 +41,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// An asker is the middleware. It decides whether a call needs an approval, gets one from
-// a remembered approval or by a question, and makes the call with it.
+// An asker is the middleware. It decides whether a call needs an approval, gets one from what is remembered ([memory]) or
+// by a question, whose events it has recorded ([recorder]), and makes the call with it.
 type asker struct {
-	Options
+	*Options
 	*questions
+	recorder
 
+	memory    memory
 	next      middleware.ToolCaller
 	confirmer Confirmer
-	session   string // the name of this chain, under which remembered approvals for the session are kept
 }
 
 // questions are those of all chains that the value of one [New] is used in, since it is the same people.
@@ -302,7 +303,7 @@ func (a *asker) open(ctx context.Context, q *query) error {
 	if err == nil && asked.Err == nil {
 		asked, err = a.does(ctx, *q, lifecycle.Caller, lifecycle.Show, lifecycle.Reply{})
 	}
-	return a.reads(*q, asked, err, nil)
+	return reads(*q, asked, err, nil)
 }
 
 // put asks a question that the store has, and records the outcome: an approval, a
@@ -320,7 +321,7 @@ func (a *asker) put(ctx context.Context, q query) (yes *agreed, stricter *middle
 			a.park(context.WithoutCancel(ctx), waiting.KeyOf(ctx, &q.call), q)
 			q.life.asked.Park()
 		}
-		return nil, nil, a.reads(q, left, err, nil)
+		return nil, nil, reads(q, left, err, nil)
 	}
 	defer q.life.asked.Settled()
 	q.life.asked.Cancel()

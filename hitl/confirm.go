@@ -58,7 +58,7 @@ func (a *asker) request(ctx context.Context, q query) Request {
 	}
 	r.Anew = a.anew(ctx, q.call)
 	if !a.drafts.Commits(q.call.Tool) && q.extra == nil && !record.Raised() && !r.Anew {
-		a.offer(ctx, q.call, &r)
+		a.memory.offer(ctx, q.call, &r)
 	}
 	r.Deadline, _ = ctx.Deadline()
 	if a.About != nil {

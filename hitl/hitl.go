@@ -135,6 +135,9 @@ func New(confirmer Confirmer, o Options) middleware.Middleware {
 	}
 	q := &questions{people: waiting.NewQueue(o.MaxPending, o.MaxPendingPerScope), drafts: drafts.New(pairs), habits: habits.New()}
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		return &asker{Options: o, questions: q, next: next, confirmer: confirmer, session: rand.Text()}
+		return &asker{
+			Options: &o, questions: q, recorder: recorder{journal{o.Logger}, o.Store}, memory: memory{&o, &q.habits, rand.Text()},
+			next: next, confirmer: confirmer,
+		}
 	}
 }

@@ -26,7 +26,7 @@ func (a *asker) leave(ctx context.Context, q query, got answer) (left bool) {
 	on, reply := lifecycle.DenyLeft, lifecycle.Reply{By: d.By, Reason: d.Reason}
 	if d.Verdict == Approved {
 		on = lifecycle.ApproveLeft
-		reply = lifecycle.Reply{By: d.By, Approves: true, Until: q.deadline, Rule: a.rule(ctx, q.call, got)}
+		reply = lifecycle.Reply{By: d.By, Approves: true, Until: q.deadline, Rule: a.memory.rule(ctx, q.call, got)}
 	}
 	left = true
 	defer func() {
@@ -59,7 +59,7 @@ func (a *asker) left(ctx context.Context, q query) (yes *agreed, found bool, err
 			continue // another call has taken it
 		}
 		callstate.Of(ctx).Write(func(r *callstate.Record) { r.By, r.Via = s.By, "earlier, while no call waited" })
-		if err := a.reads(q, taken, err, nil); err != nil {
+		if err := reads(q, taken, err, nil); err != nil {
 			return nil, true, err
 		}
 		return &agreed{query: q, call: q.call, shown: q.call.Tool.Safety(), by: s.By, until: s.Until}, true, nil

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -25,6 +24,13 @@ type life struct {
 
 	asked *waiting.Asked[answer] // nil before the confirmer is asked
 	mu    sync.Mutex
+}
+
+// A recorder has events happen to questions, and records in the store and the log what came of them.
+type recorder struct {
+	journal
+
+	store Store
 }
 
 // begins returns the life of a new question, and notes in it what a person is asked about.
@@ -46,7 +52,7 @@ func (a *asker) begins(ctx context.Context, id string, q *query) *life {
 
 // does has an event happen to a question and logs what came of it. The error is that of an event that the table does
 // not have, now or by this actor.
-func (a *asker) does(ctx context.Context, q query, by lifecycle.Actor, on lifecycle.Event, reply lifecycle.Reply) (lifecycle.Result, error) {
+func (r recorder) does(ctx context.Context, q query, by lifecycle.Actor, on lifecycle.Event, reply lifecycle.Reply) (lifecycle.Result, error) {
 	ctx = context.WithoutCancel(ctx) // what has happened is recorded, whether or not the caller waits
 	q.life.mu.Lock()
 	defer q.life.mu.Unlock()
@@ -54,22 +60,22 @@ func (a *asker) does(ctx context.Context, q query, by lifecycle.Actor, on lifecy
 	if reply != (lifecycle.Reply{}) {
 		q.life.Reply = reply
 	}
-	got, err := q.life.Do(ctx, a.Store, lifecycle.Life, by, on)
+	got, err := q.life.Do(ctx, r.store, lifecycle.Life, by, on)
 	if err != nil {
 		q.life.Reply = before
 		return got, err
 	}
 	if got.Err != nil && !expected(on, got.Err) {
-		a.notStored(ctx, q, on, got.Err)
+		r.notStored(ctx, q, on, got.Err)
 	}
 	for _, failed := range got.Failed {
 		if !expected(on, failed) {
-			a.notStored(ctx, q, on, failed)
+			r.notStored(ctx, q, on, failed)
 		}
 	}
 	if what := got.Log(); what != "" {
 		reply := q.life.Reply
-		a.decided(ctx, &q.call, outcome{what: what, by: reply.By, edited: q.editing, took: time.Since(q.began)})
+		r.decided(ctx, &q.call, outcome{what: what, by: reply.By, edited: q.editing, took: time.Since(q.began)})
 	}
 	return got, nil
 }
@@ -79,14 +85,9 @@ func expected(on lifecycle.Event, err error) bool {
 	return errors.Is(err, approvals.ErrNoEffect) && (on == lifecycle.Take || on == lifecycle.Answer || on == lifecycle.Late)
 }
 
-func (a *asker) notStored(ctx context.Context, q query, on lifecycle.Event, err error) {
-	a.Logger.LogAttrs(ctx, slog.LevelError, "hitl: the store took no change", slog.String("id", q.life.Asked.ID),
-		slog.String("tool", q.call.Tool.String()), slog.String("on", string(on)), slog.Any("err", err))
-}
-
 // reads returns the error that the model reads after an event, nil if the call goes on. Why is the reason for an event
 // that ends the call without an answer.
-func (a *asker) reads(q query, got lifecycle.Result, err, why error) error {
+func reads(q query, got lifecycle.Result, err, why error) error {
 	if err != nil {
 		return &DeniedError{Tool: q.call.Tool, Err: storeError{err}}
 	}

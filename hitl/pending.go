@@ -31,7 +31,7 @@ func (a *asker) resume(ctx context.Context, id string, q query) (*agreed, error)
 	}
 	defer q.place.Leave()
 	returned, err := a.does(ctx, q, lifecycle.Caller, lifecycle.Return, lifecycle.Reply{})
-	if err = a.reads(q, returned, err, nil); err != nil {
+	if err = reads(q, returned, err, nil); err != nil {
 		return nil, err
 	}
 	return a.question(ctx, q)

@@ -11,10 +11,19 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/internal/habits"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/lifecycle"
 	"github.com/fairlead-go/fairlead/middleware"
 )
+
+// A memory is what people have had remembered for the calls of one chain, and what they are offered to.
+type memory struct {
+	*Options
+
+	habits  *habits.Habits
+	session string // the name of the chain, under which approvals for the session are kept
+}
 
 // stands approves a call by a remembered approval, if there is one. Each such call is an approval of its own.
 func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, found bool, err error) {
@@ -28,7 +37,7 @@ func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, 
 		return nil, false, nil
 	}
 	began := time.Now()
-	s, found := a.find(ctx, call)
+	s, found := a.memory.find(ctx, call)
 	if !found {
 		return nil, false, nil
 	}
@@ -42,7 +51,7 @@ func (a *asker) stands(ctx context.Context, call middleware.Call) (yes *agreed, 
 	if errors.Is(answered.Err, approvals.ErrNoEffect) {
 		return nil, false, nil // taken back since it was found
 	}
-	if err := a.reads(q, answered, err, nil); err != nil {
+	if err := reads(q, answered, err, nil); err != nil {
 		return nil, true, err
 	}
 	return &agreed{query: q, call: call, shown: call.Tool.Safety(), by: s.By, until: until}, true, nil
@@ -90,53 +99,53 @@ func (o Offer) String() string {
 
 // offer puts into a request what may be remembered of a call: nothing if the host allows
 // nothing, or if its definition has no digest.
-func (a *asker) offer(ctx context.Context, call middleware.Call, r *Request) {
-	if a.Remember == Once || call.Tool.Digest == (middleware.Digest{}) {
+func (m memory) offer(ctx context.Context, call middleware.Call, r *Request) {
+	if m.Remember == Once || call.Tool.Digest == (middleware.Digest{}) {
 		return
 	}
-	if a.OfferMembers {
+	if m.OfferMembers {
 		r.Free = approvals.FreeMembers(call.Arguments)
-		r.Suggestion = a.habits.Suggestion(&call)
+		r.Suggestion = m.habits.Suggestion(&call)
 	}
 	exact, _ := approvals.ExactArguments(call.Arguments)
 	same := func(earlier json.RawMessage) bool {
 		its, err := approvals.ExactArguments(earlier)
 		return err == nil && its == exact
 	}
-	longest := a.longest(&call, same)
+	longest := m.longest(&call, same)
 	if r.Suggestion != "" { // with the members left free that it names
-		longest = a.Remember
+		longest = m.Remember
 	}
-	r.Offers = []Offer{{Longest: longest, Lifetime: a.AlwaysLifetime, SessionLifetime: a.SessionLifetime}}
-	if a.Patterns != nil {
-		for _, p := range a.Patterns(ctx, call) {
+	r.Offers = []Offer{{Longest: longest, Lifetime: m.AlwaysLifetime, SessionLifetime: m.SessionLifetime}}
+	if m.Patterns != nil {
+		for _, p := range m.Patterns(ctx, call) {
 			if p.Covers(call.Arguments) {
 				r.Offers = append(r.Offers, Offer{
-					Pattern: slices.Clone(p), Longest: a.longest(&call, p.Covers), Lifetime: a.AlwaysLifetime, SessionLifetime: a.SessionLifetime,
+					Pattern: slices.Clone(p), Longest: m.longest(&call, p.Covers), Lifetime: m.AlwaysLifetime, SessionLifetime: m.SessionLifetime,
 				})
 			}
 		}
 	}
-	if a.OfferTool {
-		r.Offers = append(r.Offers, Offer{Tool: true, Longest: Session, SessionLifetime: a.SessionLifetime})
+	if m.OfferTool {
+		r.Offers = append(r.Offers, Offer{Tool: true, Longest: Session, SessionLifetime: m.SessionLifetime})
 	}
 	if slices.ContainsFunc(r.Offers, func(o Offer) bool { return o.Longest == Always }) {
-		r.Lifetimes = approvals.Lifetimes(a.AlwaysLifetime)
+		r.Lifetimes = approvals.Lifetimes(m.AlwaysLifetime)
 	}
 }
 
 // longest returns for how long an offer may be remembered: for always only once the last calls of the tool, which it
 // would have covered, were approved one by one.
-func (a *asker) longest(call *middleware.Call, covers func(json.RawMessage) bool) Remember {
-	if a.Remember == Always && !a.AlwaysAtOnce && !a.habits.Cover(call, covers) {
+func (m memory) longest(call *middleware.Call, covers func(json.RawMessage) bool) Remember {
+	if m.Remember == Always && !m.AlwaysAtOnce && !m.habits.Cover(call, covers) {
 		return Session
 	}
-	return a.Remember
+	return m.Remember
 }
 
 // rule returns an approval that is to be remembered, nil for none. What was not offered is not
 // remembered, and the approval is for this call alone.
-func (a *asker) rule(ctx context.Context, approved middleware.Call, got answer) *approvals.Standing {
+func (m memory) rule(ctx context.Context, approved middleware.Call, got answer) *approvals.Standing {
 	d := got.decision
 	if d.Remember == Once || len(got.offers) == 0 {
 		return nil
@@ -144,13 +153,13 @@ func (a *asker) rule(ctx context.Context, approved middleware.Call, got answer) 
 	kept := approvals.Standing{
 		ID: rand.Text(), Scope: approved.Scope, Server: approved.Tool.Server, Tool: approved.Tool.Name(), By: d.By,
 		Definition: approved.Tool.Digest.String(), Class: approved.Tool.Safety().String(), Since: time.Now(),
-		Until: time.Now().Add(min(cmp.Or(d.Lifetime, a.AlwaysLifetime), a.AlwaysLifetime)),
+		Until: time.Now().Add(min(cmp.Or(d.Lifetime, m.AlwaysLifetime), m.AlwaysLifetime)),
 	}
 	if d.Remember == Session {
-		kept.Session, kept.Until = a.session, time.Now().Add(a.SessionLifetime)
+		kept.Session, kept.Until = m.session, time.Now().Add(m.SessionLifetime)
 	}
 	if err := got.fill(&kept, approved); err != nil || !kept.Covers(approved) {
-		a.Logger.LogAttrs(ctx, slog.LevelWarn, "hitl: what was to be remembered was not offered, so nothing is",
+		m.Logger.LogAttrs(ctx, slog.LevelWarn, "hitl: what was to be remembered was not offered, so nothing is",
 			slog.String("tool", approved.Tool.String()))
 		return nil
 	}
@@ -182,22 +191,22 @@ func (got answer) fill(kept *approvals.Standing, approved middleware.Call) (err 
 
 // find returns a remembered approval that covers the call. It ends those of a definition
 // that has changed: they do not come back with the definition.
-func (a *asker) find(ctx context.Context, call middleware.Call) (approvals.Standing, bool) {
-	if a.Remember == Once {
+func (m memory) find(ctx context.Context, call middleware.Call) (approvals.Standing, bool) {
+	if m.Remember == Once {
 		return approvals.Standing{}, false
 	}
-	remembered, err := a.Store.Remembered(ctx, call.Scope, call.Tool.Server, call.Tool.Name())
+	remembered, err := m.Store.Remembered(ctx, call.Scope, call.Tool.Server, call.Tool.Name())
 	if err != nil {
-		a.Logger.LogAttrs(ctx, slog.LevelError, "hitl: the store failed, so a person is asked", slog.Any("err", err))
+		m.Logger.LogAttrs(ctx, slog.LevelError, "hitl: the store failed, so a person is asked", slog.Any("err", err))
 		return approvals.Standing{}, false
 	}
 	for _, kept := range remembered {
 		switch {
 		case kept.Definition != call.Tool.Digest.String():
-			err := a.Store.Forget(context.WithoutCancel(ctx), kept.Scope, kept.ID)
-			a.Logger.LogAttrs(ctx, slog.LevelInfo, "hitl: the definition has changed, so a remembered yes is forgotten",
+			err := m.Store.Forget(context.WithoutCancel(ctx), kept.Scope, kept.ID)
+			m.Logger.LogAttrs(ctx, slog.LevelInfo, "hitl: the definition has changed, so a remembered yes is forgotten",
 				slog.String("tool", call.Tool.String()), slog.Any("err", err))
-		case kept.Session != "" && kept.Session != a.session, kept.Session == "" && a.Remember < Always, !kept.Covers(call):
+		case kept.Session != "" && kept.Session != m.session, kept.Session == "" && m.Remember < Always, !kept.Covers(call):
 		default:
 			return kept, true
 		}

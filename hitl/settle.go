@@ -31,7 +31,7 @@ func (a *asker) settle(ctx context.Context, q query, got answer) (yes *agreed, s
 		if on == lifecycle.Postpone && err == nil {
 			a.park(context.WithoutCancel(ctx), q.life.Asked.ID, q)
 		}
-		return nil, nil, a.reads(q, result, err, why)
+		return nil, nil, reads(q, result, err, why)
 	}
 	return a.approve(ctx, q, got)
 }
@@ -71,7 +71,7 @@ func (a *asker) approve(ctx context.Context, q query, got answer) (yes *agreed, 
 	if q.editing {
 		if approved, err = a.edit(ctx, *call, d.Arguments); err != nil {
 			failed, wrong := a.does(ctx, q, lifecycle.Confirmer, lifecycle.Fail, lifecycle.Reply{By: d.By})
-			err = a.reads(q, failed, wrong, errors.New("the edited arguments: "+err.Error())) // the model has not written them
+			err = reads(q, failed, wrong, errors.New("the edited arguments: "+err.Error())) // the model has not written them
 			if denied, ok := errors.AsType[*DeniedError](err); ok {
 				denied.own = true
 			}
@@ -88,10 +88,10 @@ func (a *asker) approve(ctx context.Context, q query, got answer) (yes *agreed, 
 		}
 	}
 	if on != lifecycle.AskAgain {
-		reply.Rule = a.rule(ctx, approved, got)
+		reply.Rule = a.memory.rule(ctx, approved, got)
 	}
 	result, err := a.does(ctx, q, lifecycle.Person, on, reply)
-	if err = a.reads(q, result, err, nil); err != nil || stricter != nil {
+	if err = reads(q, result, err, nil); err != nil || stricter != nil {
 		return nil, stricter, err
 	}
 	a.habits.Decided(&approved, true, d.By)
