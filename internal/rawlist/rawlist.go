@@ -126,7 +126,7 @@ func (p *Page) Faults(handedOn []*mcp.Tool) []Fault {
 // it does not answer the next request from its cache. An answer of another shape is not changed. Of one that can be
 // read in two ways the SDK gets no tools, and [Page.Err] reports why. With a nil page, only ttlMs is changed.
 func (p *Page) Take(result json.RawMessage) json.RawMessage {
-	if err := strictjson.Top(result, ofList...); p != nil && err != nil && json.Valid(result) { // its tools are read one by one
+	if err := oneList(result); p != nil && err != nil && json.Valid(result) {
 		p.taken.Store(&answer{err: err})
 		return json.RawMessage(`{"tools":[]}`)
 	}
@@ -154,6 +154,23 @@ func (p *Page) Take(result json.RawMessage) json.RawMessage {
 		return result
 	}
 	return out
+}
+
+// oneList returns an error for a list that can be read in two ways. Its tools are read one by one.
+func oneList(result json.RawMessage) error {
+	if err := strictjson.Top(result, ofList...); err != nil {
+		return err
+	}
+	list, _ := strictjson.Members(result)
+	for _, m := range list {
+		if m.Name == "tools" {
+			continue
+		}
+		if err := strictjson.Once(m.Value); err != nil {
+			return fmt.Errorf("in its %.80q %w", m.Name, err)
+		}
+	}
+	return nil
 }
 
 // note keeps the answer and returns the tools that the SDK can read.

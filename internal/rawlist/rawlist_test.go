@@ -164,6 +164,7 @@ func TestListThatIsAmbiguous(t *testing.T) {
 	for _, result := range []string{
 		`{"tools":[{"name":"a"}],"tools":[{"name":"b"}]}`, `{"tools":[{"name":"a"}],"Tools":[{"name":"b"}]}`, `{"TOOLS":[{"name":"a"}]}`,
 		`{"tools":[{"name":"a"}],"tool\u017f":[{"name":"b"}]}`, `{"tools":[{"name":"a"}],"nextCursor":"x","NextCursor":""}`, `{"tools":[{"name":"a"}],"ttlMs":1,"ttlMs":2}`,
+		`{"tools":[{"name":"a"}],"_meta":{"a":1,"a":2}}`, `{"_meta":{"\ud800":1,"\ud801":2},"tools":[]}`,
 	} {
 		_, page := rawlist.Watch(t.Context(), nil)
 		if got := page.Take(json.RawMessage(result)); string(got) != `{"tools":[]}` || page.Err() == nil || len(page.Faults(nil)) > 0 {
