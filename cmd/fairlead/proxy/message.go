@@ -128,6 +128,9 @@ func parseOne(text []byte) (*message, error) {
 	if m.Result != nil && string(m.Error) == "null" { // as some write that there is none
 		m.Error = nil
 	}
+	if m.Method == "" && m.Result == nil && string(m.Error) == "null" { // its request is not to wait
+		m.Result, m.Error, m.odd = m.Error, nil, errors.New("the response has neither a result nor an error")
+	}
 	switch {
 	case m.Method != "" && (len(m.ID) == 0 || string(m.ID) == "null"):
 		m.ID = nil
@@ -256,9 +259,12 @@ func (m *message) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// appendMember appends a member, with its value on one line: over stdio a line break ends the message.
+// appendMember appends a member, with its value in UTF-8 and on one line: over stdio a line break ends the message.
 func appendMember(b []byte, name string, value json.RawMessage) []byte {
 	b = append(append(append(b, `,"`...), name...), `":`...)
+	if !utf8.Valid(value) {
+		value = asRead(value)
+	}
 	if bytes.IndexByte(value, '\n') < 0 && bytes.IndexByte(value, '\r') < 0 {
 		return append(b, value...)
 	}
@@ -267,6 +273,18 @@ func appendMember(b []byte, name string, value json.RawMessage) []byte {
 		return append(b, "null"...) // it was parsed, so that this does not happen
 	}
 	return append(b, line.Bytes()...)
+}
+
+// asRead returns a text with U+FFFD for each byte that is not part of a character in UTF-8, as package json reads it. Other
+// readers put another number of them in its place, or refuse the message.
+func asRead(text []byte) []byte {
+	valid := make([]byte, 0, len(text)+2*utf8.UTFMax)
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		valid = utf8.AppendRune(valid, r)
+		text = text[n:]
+	}
+	return valid
 }
 
 // with returns the message with a member of its params set.

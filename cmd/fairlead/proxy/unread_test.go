@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -84,6 +85,44 @@ func TestResponseThatIsAmbiguousIsNotPassedOn(t *testing.T) {
 				t.Errorf("got %s", got)
 			}
 		})
+	}
+}
+
+// A response without a result is answered as one that was not read: an empty result would be no JSON.
+func TestResponseOfNothingIsReported(t *testing.T) {
+	t.Parallel()
+	for _, frame := range []string{`{"jsonrpc":"2.0","id":%s,"error":null}`, `{"error":null, "id": %s}`} {
+		s := newPlain(readThing)
+		s.frame = func(id, result string) string {
+			if strings.Contains(result, "tools") {
+				return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+			}
+			return fmt.Sprintf(frame, id)
+		}
+		c := s.client(t, s.proxy(t, proxy.Options{}))
+		c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "1")
+		for i, request := range []string{`"resources/read","params":{"uri":"a"}`, `"tools/call","params":{"name":"read_thing","arguments":{}}`} {
+			got := c.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%s}`, i+2, request), strconv.Itoa(i+2))
+			if !json.Valid([]byte(got)) || !strings.Contains(got, "neither a result nor an error") && !strings.Contains(got, "its answer cannot be read") {
+				t.Errorf("got %s", got)
+			}
+		}
+	}
+}
+
+// Bytes that are not UTF-8 are sent on as they were read.
+func TestForwardedIsUTF8(t *testing.T) {
+	t.Parallel()
+	s := newPlain(readThing)
+	s.answers(func(method, _ string) string {
+		if method == "tools/call" {
+			return "{\"content\":[{\"type\":\"text\",\"text\":\"a\xe2\x82b\xffc\u20ac\"}]}"
+		}
+		return ""
+	})
+	c := s.client(t, s.proxy(t, proxy.Options{}))
+	if got := c.call(`{"name":"read_thing","arguments":{}}`); !strings.Contains(got, "\"a\ufffd\ufffdb\ufffdc\u20ac\"") {
+		t.Errorf("got %q", got)
 	}
 }
 
