@@ -392,6 +392,9 @@ func (a Annotations) For(arguments json.RawMessage, judge Judge) (Annotations, D
 	}
 	decided := because
 	decided.Field, decided.Value = Conditions, d.Class.String()
+	if d.Condition.Language != "" {
+		decided.Argument, decided.Language = d.Condition.Argument, d.Condition.Language
+	}
 	if d.Class != a.Safety() {
 		out = out.Without(ReadOnlyHint, DestructiveHint, RequiresConfirmation)
 		out = hintsOf(d.Class, because).over(out)

@@ -54,6 +54,10 @@ type Evidence struct {
 	By       string   `json:"by,omitempty"`    // who: the server's id for Declared
 	// Given names optional parameters, separated by blanks: the value only holds for calls that have one.
 	Given string `json:"given,omitempty"`
+	// Argument is a JSON pointer to the text of a Language that decided the class of one call, as in a Condition; both are
+	// "" unless it was one.
+	Argument string `json:"argument,omitempty"`
+	Language string `json:"language,omitempty"`
 }
 
 // String returns a phrase such as `inferred: "delete" leads the name`.

@@ -63,6 +63,11 @@ func callOf(r hitl.Request) *call {
 		}
 		break
 	}
+	if e, ok := r.Tool.Annotations.EvidenceOf(annotation.Conditions); ok && e.Language != "" { // they have decided, and are gone
+		c.text, _ = c.string(strings.TrimPrefix(e.Argument, "/"))
+		method, _ := c.first("method")
+		c.language, c.also = e.Language, map[string]string{"method": method}
+	}
 	for i := range r.Tool.Annotations.Conditions {
 		known := &r.Tool.Annotations.Conditions[i]
 		text, ok := c.string(strings.TrimPrefix(known.Argument, "/"))
@@ -176,6 +181,17 @@ func phrase(v json.RawMessage) (text string, elements int) {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text, len(list)
+}
+
+// itsName returns the name that an object has for itself, with a blank behind it; "" for none.
+func itsName(v json.RawMessage) string {
+	members, _ := strictjson.Members(v)
+	for _, m := range members {
+		if text, ok := textOf(m.Value); ok && text != "" && slices.Contains(namesOfElements, m.Name) {
+			return safetext.Word(text, maxWord) + " "
+		}
+	}
+	return ""
 }
 
 // namesOfElements are members that name an element of a list.
@@ -361,26 +377,42 @@ func act(c *call) string {
 			return text
 		}
 	}
-	if object := c.one("path", "file_path", "file", "name", "title", "key", "id", "uri", "url", "table", "username", "email", "query", "selector", "element", "ref"); object != "" {
-		return fmt.Sprintf("%s %s of %s", c.verbNoun(), object, c.server)
+	text, object := c.verbNoun(), ""
+	for _, name := range objects {
+		if object = c.one(name); object != "" {
+			text, object = text+" "+object, name
+			break
+		}
 	}
-	text := c.verbNoun() + " of " + c.server
-	if c.noun == "" {
-		text = capital(c.verb) + " on " + c.server
+	if object == "" && c.noun == "" || slices.Contains(bringing, c.verb) {
+		text += " on " + c.server
+	} else {
+		text += " of " + c.server
 	}
-	if with := c.with(); with != "" {
+	if with := c.with(object); with != "" {
 		text += ": " + with
 	}
 	return text
 }
 
-// with writes the first members with their values.
-func (c *call) with() string {
+var (
+	// objects are members that name the thing itself.
+	objects = strings.Fields("path file_path file name title key id uri url username email query selector element ref")
+	// bringing are verbs of a thing that comes to the server, so that it is not one of the server.
+	bringing = strings.Fields("add create deploy grant import insert install invite post publish push share submit upload")
+)
+
+// with writes the first members with their values. Beside an object, which it leaves out, a text of lines is left out too.
+func (c *call) with(object string) string {
 	var with []string
 	for _, m := range c.members {
+		whole, _ := textOf(m.Value)
+		if object != "" && (m.Name == object || strings.Contains(whole, "\n")) {
+			continue
+		}
 		text, _ := phrase(m.Value)
 		if text == "" {
-			text = "…"
+			text = itsName(m.Value) + "…"
 		}
 		with = append(with, safetext.Word(m.Name, maxWord)+" "+text)
 	}
@@ -394,7 +426,7 @@ func (c *call) with() string {
 // plain is the sentence of a call with an unknown effect. The server's words are quoted as its words.
 func (c *call) plain() string {
 	text := "Call " + safetext.Word(c.tool.String(), 2*maxWord)
-	if with := c.with(); with != "" {
+	if with := c.with(""); with != "" {
 		text += " with " + with
 	}
 	says, _, _ := strings.Cut(strings.TrimSpace(c.tool.Definition.Description), "\n")

@@ -3,6 +3,7 @@ package display
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -80,15 +81,22 @@ func stranger(s middleware.Source) string {
 	return text
 }
 
-// concern returns whom a call concerns beside the person, as far as the tool's name states it.
+// concern returns whom a call concerns beside the person, as far as the tool's name states it. To take a thing away, or to
+// another place, concerns nobody by the thing's name alone: archive_message writes to no one.
 func concern(tool *middleware.Tool) string {
+	away := false
 	for _, word := range wordsOf(tool.Name()) {
-		if text := concerns[word]; text != "" {
+		away = away || slices.Contains(takesAway, word)
+		if text := concerns[word]; text != "" && (!away || deeds[word]) {
 			return text
 		}
 	}
 	return ""
 }
+
+// takesAway are verbs that take what follows them away, or put it elsewhere.
+var takesAway = strings.Fields(`archive unarchive cancel clear close delete disable discard drop empty erase hide lock mark move mute pin purge remove
+	rename revoke star trash unassign unlock unmute unpin unshare unstar`)
 
 const (
 	moves     = "By its name it moves money."
