@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/display"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 )
 
@@ -38,7 +39,8 @@ var errBusy = errors.New("too many attempts are under way")
 // Tell notifies the person of a request with this link, by all ways at once, and returns at once. An
 // error, or more than five seconds, is logged.
 func (w *Ways) Tell(request hitl.Request, link string) {
-	text := fmt.Sprintf("%s waits for approval until %s", safetext.Cut(safetext.Line(request.Tool.String()), 300), request.Deadline.UTC().Format("15:04 UTC"))
+	q := display.Of(request)
+	text := fmt.Sprintf("%s (%s; %s) waits for approval until %s", safetext.Cut(q.Tool, 300), q.Class, q.Size(), request.Deadline.UTC().Format("15:04 UTC"))
 	_, known := w.opened.LoadOrStore(request.Scope, true)
 	switch {
 	case w.Browser && !known:
@@ -47,7 +49,7 @@ func (w *Ways) Tell(request hitl.Request, link string) {
 		w.start("desktop", func(ctx context.Context) error { return notify(ctx, text) })
 	}
 	if w.Webhook != nil {
-		w.start("webhook", func(ctx context.Context) error { return w.Webhook.send(ctx, request, text) })
+		w.start("webhook", func(ctx context.Context) error { return w.Webhook.send(ctx, request, q, text) })
 	}
 }
 

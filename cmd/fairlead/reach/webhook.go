@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/display"
 )
 
 // A Webhook is an address that is notified of each question, in the form of Standard Webhooks, with
@@ -50,13 +51,19 @@ func NewWebhook(address, key string) (*Webhook, error) {
 	return h, nil
 }
 
-// send posts what a person needs to find the question: no argument, and no link, which lets in.
-func (h *Webhook) send(ctx context.Context, request hitl.Request, text string) error {
+// send posts what a person needs to find the question, and how much there is to read: no argument, and no link, which
+// lets in.
+func (h *Webhook) send(ctx context.Context, request hitl.Request, q display.Question, text string) error {
 	now := time.Now().UTC()
+	size, lines := 0, 0
+	for _, p := range q.Parts {
+		size, lines = size+p.Bytes, lines+p.Lines
+	}
 	body, err := json.Marshal(map[string]any{
 		"type": "approval.waiting", "timestamp": now.Format(time.RFC3339),
 		"data": map[string]any{
 			"tool": request.Tool.String(), "class": request.Tool.Safety().String(), "until": request.Deadline.UTC().Format(time.RFC3339), "host": h.host,
+			"values": len(q.Parts), "bytes": size, "lines": lines,
 		},
 		"text": plain.Replace(text + " on " + h.host + ": run fairlead approve there"),
 	})
