@@ -75,3 +75,37 @@ func denies(link string) {
 		}
 	}
 }
+
+// A call that was made is in the history, with a button that asks about its opposite.
+func ExampleInbox_Undoable() {
+	in := inbox.New(inbox.Options{User: func(*http.Request) (string, bool) { return "ada", true }})
+	server := httptest.NewServer(in)
+	defer server.Close()
+	tool, err := middleware.NewTool("mail", &mcp.Tool{Name: "archive"}, annotation.Destructive())
+	if err != nil {
+		panic(err)
+	}
+	taken := make(chan string)
+	in.Undoable(middleware.Call{Tool: tool}, hitl.Undo{Server: "mail", Tool: "unarchive"}, func(_ context.Context, person string) error {
+		taken <- person // a host makes the call here, through its chain
+		return nil
+	})
+	res, err := http.Get(server.URL + "/approvals/")
+	if err != nil {
+		panic(err)
+	}
+	page, _ := io.ReadAll(res.Body)
+	res.Body.Close()
+	_, id, _ := strings.Cut(string(page), `name="id" value="`)
+	id, _, _ = strings.Cut(id, `"`)
+	r, _ := http.NewRequest(http.MethodPost, server.URL+"/approvals/undo", strings.NewReader("id="+id))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Origin", server.URL)
+	if res, err = http.DefaultClient.Do(r); err != nil {
+		panic(err)
+	}
+	res.Body.Close()
+	fmt.Println("taken back for", <-taken)
+	// Output:
+	// taken back for ada
+}
