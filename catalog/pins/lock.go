@@ -3,7 +3,9 @@
 package pins
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +16,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A Lock holds the definitions that were accepted. It is safe for concurrent use. The zero value accepts none;
@@ -87,6 +90,39 @@ func (l *Lock) Accepted(server string) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// Servers returns the servers with a tool that was accepted, sorted.
+func (l *Lock) Servers() []string {
+	if l == nil {
+		return nil
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	servers := make(map[string]bool)
+	for id := range l.pins {
+		servers[id.server] = true
+	}
+	return slices.Sorted(maps.Keys(servers))
+}
+
+// Definition returns a tool as it was accepted, for a host that cannot list its server; nil if it was not accepted. The
+// server may have changed it since.
+func (l *Lock) Definition(server, tool string) *mcp.Tool {
+	if l == nil {
+		return nil
+	}
+	p := l.pin(name{server, tool})
+	if p.form == nil {
+		return nil
+	}
+	definition := new(mcp.Tool)
+	digits := json.NewDecoder(bytes.NewReader(p.form))
+	digits.UseNumber() // the digest is over its digits
+	if digits.Decode(definition) != nil {
+		return nil // it was never listed by a server that can be called
+	}
+	return definition
 }
 
 // A Catalog is what a [Lock] is compared with; *catalog.Catalog is one.

@@ -414,3 +414,30 @@ func ExampleLock() {
 	//     - "Lists customers."
 	//     + "Lists customers and deletes those who have left."
 }
+
+// A definition comes back with the digest that it was accepted with, digits included.
+func TestDefinitionAsAccepted(t *testing.T) {
+	t.Parallel()
+	c := locked()
+	definition := &mcp.Tool{Name: "get_page", InputSchema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer","maximum":9007199254740993}}}`)}
+	if err := c.AddTools("work", middleware.ToolCallerFunc(nil), definition); err != nil {
+		t.Fatal(err)
+	}
+	accept(t, c)
+	want, ok := c.Lookup("work", "get_page")
+	if !ok {
+		t.Fatal("it is not listed")
+	}
+	got, err := middleware.NewTool("work", c.lock.Definition("work", "get_page"), annotation.Annotations{})
+	if err != nil || got.Digest != want.Digest {
+		t.Errorf("got %v, %v, want the digest %v", got, err, want.Digest)
+	}
+	if got := c.lock.Servers(); len(got) != 1 || got[0] != "work" {
+		t.Errorf("got the servers %q", got)
+	}
+	for _, l := range []*pins.Lock{nil, new(pins.Lock), c.lock} {
+		if got := l.Definition("work", "other"); got != nil {
+			t.Errorf("got %v", got)
+		}
+	}
+}

@@ -13,10 +13,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/hook"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/owned"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -59,6 +62,7 @@ cannot be judged blocks the call, with exit code 2.`,
 	f := cmd.Flags()
 	f.StringVar(&o.client, "client", "", "the agent: "+strings.Join(hook.Clients(), ", "))
 	f.StringVar(&o.policy, "policy", "", "a policy `FILE` (see fairlead policy); nothing is allowed if anything in it is wrong")
+	f.StringVar(&o.lock, "lock", "", "a lock `FILE` (see fairlead lock), by whose definitions the tools of its MCP servers are judged")
 	f.StringVar(&o.audit, "audit", "", "record each call in a `FILE`")
 	f.StringVar(&o.store, "store", "", "a `FOLDER` that keeps approvals")
 	f.StringSliceVar(&o.approve, "approve", nil, "who is asked in the place of the agent's dialog: web or deny (default the agent)")
@@ -169,7 +173,7 @@ func (o *hookFlags) socket() (string, error) {
 		return "", err
 	}
 	about := []string{program, info.ModTime().String(), version()}
-	for _, file := range []string{o.policy, o.audit, o.store} {
+	for _, file := range []string{o.policy, o.lock, o.audit, o.store} {
 		if file != "" && !filepath.IsAbs(file) {
 			file = filepath.Join(folder, file)
 		}
@@ -183,7 +187,7 @@ func (o *hookFlags) socket() (string, error) {
 func (o *hookFlags) words() []string {
 	words := []string{"hook", "--serve"}
 	for _, flag := range []struct{ name, value string }{
-		{"--inbox", o.inbox}, {"--patience", o.patience.String()}, {"--idle", o.idle.String()}, {"--policy", o.policy}, {"--audit", o.audit},
+		{"--inbox", o.inbox}, {"--patience", o.patience.String()}, {"--idle", o.idle.String()}, {"--policy", o.policy}, {"--lock", o.lock}, {"--audit", o.audit},
 		{"--store", o.store}, {"--webhook", o.webhook}, {"--approve", strings.Join(o.approve, ",")}, {"--reach", strings.Join(o.reach, ",")}, {"--proxied", strings.Join(o.proxied, ",")},
 	} {
 		if flag.value != "" {
@@ -270,6 +274,10 @@ func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end fu
 		}
 		options.Policy = live.Now
 	}
+	options.Lock = o.accepted(options.Policy)
+	if _, err := options.Lock(); err != nil {
+		return nil, nil, err
+	}
 	if o.audit != "" {
 		file, err := audit.OpenFile(o.audit, log)
 		if err != nil {
@@ -296,6 +304,34 @@ func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end fu
 	}
 	ends = append(ends, func() error { g.Close(); return nil })
 	return g, closeAll, nil
+}
+
+// accepted returns what reads the lock file of the flag, or of the policy as it is now, again once it has changed. One
+// that cannot be used is an error, since nobody can tell what was accepted.
+func (o *hookFlags) accepted(now func() *policy.Policy) func() (*pins.Lock, error) {
+	var mu sync.Mutex
+	var name string
+	var seen [sha256.Size]byte
+	var lock *pins.Lock
+	return func() (*pins.Lock, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		in := ""
+		if now != nil {
+			in = now().Lock
+		}
+		file := o.file(o.lock, in)
+		if file == "" {
+			return nil, nil // no lock is not an empty one
+		}
+		text, err := os.ReadFile(file) //nolint:gosec // it is the file that the person named
+		if sum := sha256.Sum256(text); err == nil && lock != nil && file == name && sum == seen {
+			return lock, owned.File(file)
+		} else if lock, err = loadLock(file); err == nil {
+			name, seen = file, sum
+		}
+		return lock, err
+	}
 }
 
 // confirmer returns who is asked in the place of the agent's dialog, nil for the agent.

@@ -15,6 +15,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/pins"
+	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A hooked is the built program as the hook of an agent, with a home of its own.
@@ -98,6 +103,7 @@ func TestHook(t *testing.T) {
 	program := built(t)
 	for name, test := range map[string]func(*testing.T, string){
 		"hooks share a session": hooksShareASession, "fails closed": hookFailsClosed, "without a home": hookWithoutAHome, "explains": hookExplains,
+		"accepted definitions": hookReadsTheLock,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -200,5 +206,62 @@ func hookExplains(t *testing.T, program string) {
 	code, out, errs := h.event(`{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls | xargs rm"}}`)
 	if code != 0 || !strings.Contains(out, "claude-code/Bash: dangerous") || !strings.Contains(out, "rm") || !strings.HasSuffix(out, "so: ask\n") {
 		t.Errorf("got %d, %q, %q", code, out, errs)
+	}
+}
+
+// A lock file counts as it is now, and none of its servers' tools is judged while it cannot be read.
+func hookReadsTheLock(t *testing.T, program string) {
+	t.Helper()
+	folder := t.TempDir()
+	lock := filepath.Join(folder, "fairlead.lock")
+	write := func(text string) {
+		if err := os.WriteFile(lock, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := &mcp.Tool{Name: "get_page", Description: "Gets a page.", InputSchema: map[string]any{"type": "object"}}
+	accepted := func() string {
+		c := new(pins.Lock)
+		tools := catalog.New(catalog.Options{Lock: c})
+		if err := errors.Join(tools.AddTools("work", middleware.ToolCallerFunc(nil), page), c.Accept(tools, c.Changes(tools)...), tools.Close()); err != nil {
+			t.Fatal(err)
+		}
+		text, err := c.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	policy := filepath.Join(folder, "policy.json")
+	if err := os.WriteFile(policy, []byte(`{"lock": "fairlead.lock"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write(accepted())
+	for _, flags := range [][]string{{"--lock", lock}, {"--policy", policy}} {
+		write(accepted())
+		h := newHooked(t, program, flags...)
+		for i, want := range []string{"allow", "ask", fmt.Sprint(exitBlocks), "allow"} {
+			got, why := h.verdict("s", "mcp__work__get_page", `{}`, fmt.Sprint(i))
+			if got != want {
+				t.Errorf("%q, %d: got %s (%s), want %s", flags, i, got, why, want)
+			}
+			switch i {
+			case 0:
+				text, yes := accepted(), true
+				page.Annotations = &mcp.ToolAnnotations{DestructiveHint: &yes}
+				if changed := accepted(); changed != text {
+					write(changed)
+				}
+				page.Annotations = nil
+			case 1:
+				write("{")
+			case 2:
+				if got, why := h.verdict("s", "Bash", `{"command":"ls"}`, "ls"); got != "allow" {
+					t.Errorf("another tool: got %s (%s)", got, why)
+				}
+				write(accepted())
+			}
+		}
+		h.event(`{"session_id":"s","hook_event_name":"SessionEnd"}`)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cache"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -57,6 +58,9 @@ type Decision struct {
 type Options struct {
 	// Policy is what a person has decided, asked again for every call; nil decides nothing.
 	Policy func() *policy.Policy
+	// Lock returns the definitions of MCP tools that were accepted, asked again for every call of one: a tool of a server
+	// that has any is judged by its definition there, and asks if it has none. Nil, and a nil Lock, leave each tool to what its name gives away.
+	Lock func() (*pins.Lock, error)
 	// Confirm asks a person in the place of the agent's dialog; nil leaves the question to the agent, and denies where
 	// an agent has no dialog for hooks.
 	Confirm hitl.Confirmer
@@ -184,9 +188,12 @@ func (g *Guard) Handle(ctx context.Context, client string, text []byte) ([]byte,
 
 // before decides about a call.
 func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
-	server, tool := e.hosted()
 	if g.proxied(e) {
 		return Decision{Verdict: Silent}, nil
+	}
+	server, tool, err := g.hosted(e)
+	if err != nil {
+		return Decision{}, err
 	}
 	arguments, err := e.arguments()
 	if err != nil {
@@ -321,7 +328,7 @@ func (g *Guard) after(e *event) {
 	g.mu.Unlock()
 	res := &mcp.CallToolResult{IsError: e.kind == failed, Content: []mcp.Content{&mcp.TextContent{Text: e.output}}}
 	if p == nil {
-		server, tool := e.hosted()
+		server, tool := e.hosted() // for the name of the source alone
 		g.host.Result(server, tool, middleware.Call{ID: e.call, Scope: e.scope(), Arguments: e.input}, res)
 		return
 	}
@@ -376,7 +383,10 @@ func (g *Guard) Explain(ctx context.Context, client string, text []byte) (string
 	if e.kind != before {
 		return fmt.Sprintf("%s: nothing is decided about %s\n", c.title, safetext.Line(e.name)), nil
 	}
-	server, tool := e.hosted()
+	server, tool, err := g.hosted(e)
+	if err != nil {
+		return "", err
+	}
 	arguments, err := e.arguments()
 	if err != nil {
 		return "", err

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -33,6 +35,30 @@ type Hosted struct {
 	Definition *mcp.Tool
 	// Annotations are what is known of the tool; the zero value leaves it to inference.
 	Annotations annotation.Annotations
+	// Lock has the reviews that count for the definition; nil has none.
+	Lock *pins.Lock
+}
+
+// is reports whether another one is the same tool with the same definition.
+func (t Hosted) is(other Hosted) bool {
+	return t.Lock == other.Lock && reflect.DeepEqual(t.Definition, other.Definition) && reflect.DeepEqual(t.Annotations, other.Annotations)
+}
+
+// reviews are the locks of the tools of a host by "server/tool", as a [catalog.Lock] that holds nothing back, since
+// no server lists its tools here.
+type reviews struct{ sync.Map }
+
+// Check implements [catalog.Lock].
+func (*reviews) Check(*middleware.Tool, []byte) error { return nil }
+
+// Accepted implements [catalog.Lock].
+func (*reviews) Accepted(string) []string { return nil }
+
+// Decided implements [catalog.Lock].
+func (r *reviews) Decided(tool *middleware.Tool) (word, claim annotation.Annotations) {
+	lock, _ := r.Load(tool.String())
+	of, _ := lock.(*pins.Lock)
+	return of.Decided(tool)
 }
 
 // Host returns a host whose calls are executed by a caller, which stands behind the guard. Early is for a person who
@@ -42,7 +68,7 @@ func (p *Proxy) Host(execute middleware.ToolCaller, early bool) *Host {
 	return &Host{proxy: p, execute: execute, early: early, known: make(map[string]bool), tools: make(map[string][]Hosted)}
 }
 
-// Call takes a call of a tool through the chain. The tool is added if it is new. Scope is the session that the call
+// Call takes a call of a tool through the chain. The tool is added if it is new, or is defined anew. Scope is the session that the call
 // belongs to.
 func (h *Host) Call(ctx context.Context, server string, tool Hosted, call middleware.Call) (*mcp.CallToolResult, error) {
 	set, found, err := h.find(server, tool)
@@ -78,9 +104,14 @@ func (h *Host) find(server string, tool Hosted) (*set, *middleware.Tool, error) 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	name := tool.Definition.Name
-	known := slices.ContainsFunc(h.tools[server], func(t Hosted) bool { return t.Definition.Name == name })
-	if !known {
+	at := slices.IndexFunc(h.tools[server], func(t Hosted) bool { return t.Definition.Name == name })
+	known := at >= 0 && h.tools[server][at].is(tool)
+	switch {
+	case at < 0:
 		h.tools[server] = append(h.tools[server], tool)
+	case !known:
+		h.tools[server][at] = tool
+		h.set = nil // it may have an override for the tool as it was
 	}
 	now := h.proxy.plan()
 	if h.set == nil || h.set.plan != now {
@@ -109,8 +140,12 @@ func (h *Host) find(server string, tool Hosted) (*set, *middleware.Tool, error) 
 
 // add puts the tools of a server into the catalog of a set.
 func (h *Host) add(to *set, server string) error {
+	if h.proxy.trusts(to.plan.policy, server) {
+		to.catalog.Trust(server)
+	}
 	var definitions []*mcp.Tool
 	for _, t := range h.tools[server] {
+		to.reviews.Store(server+"/"+t.Definition.Name, t.Lock)
 		if t.Annotations.Safety() != annotation.Unknown {
 			if err := to.catalog.Override(server, t.Definition.Name, t.Annotations); err != nil {
 				return err
@@ -123,10 +158,12 @@ func (h *Host) add(to *set, server string) error {
 
 // newHostSet returns an empty set for the tools of a host.
 func (p *plan) newHostSet(early bool) (*set, error) {
-	s, err := p.newSet(access.Caller{})
+	held := new(reviews)
+	s, err := p.newSetOf(access.Caller{}, held)
 	if err != nil {
 		return nil, err
 	}
+	s.reviews = held
 	std := p.standard
 	std.Cache, std.Retry, std.Timeout = nil, nil, nil
 	if trail, doubts := std.Audit, std.Doubt; early && trail != nil && doubts != nil && std.Observe == nil {

@@ -170,8 +170,13 @@ func (p *Proxy) offers(t *middleware.Tool) bool {
 
 // newSet returns an empty catalog with the chain in front of it, for a caller.
 func (p *plan) newSet(caller access.Caller) (*set, error) {
+	return p.newSetOf(caller, p.proxy.o.Lock)
+}
+
+// newSetOf is newSet with a lock.
+func (p *plan) newSetOf(caller access.Caller, lock catalog.Lock) (*set, error) {
 	o := p.proxy.o
-	c := catalog.New(catalog.Options{Timeout: slowList, Permission: p.permission, Lock: o.Lock, NoKnown: o.NoKnown, Logger: o.Logger})
+	c := catalog.New(catalog.Options{Timeout: slowList, Permission: p.permission, Lock: lock, NoKnown: o.NoKnown, Logger: o.Logger})
 	for _, s := range o.Servers {
 		if p.proxy.trusts(p.policy, s.Name) {
 			c.Trust(s.Name)

@@ -41,6 +41,7 @@ type set struct {
 	catalog *catalog.Catalog
 	granted *catalog.View // what the caller's token covers; nil is everything
 	caller  middleware.ToolCaller
+	reviews *reviews // of a [Host]; nil otherwise
 	added   map[*server]bool
 	last    map[*server]*listing // the latest of each
 }
