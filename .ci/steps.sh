@@ -249,7 +249,7 @@ real_servers() {
 		export FAIRLEAD_INSPECTOR=$all/node_modules
 		# Servers of many authors: more than half a gigabyte.
 		local many
-		mapfile -t many < <(sed -nE 's/^~?([^#|]+)\|.*/\1/p' verify/realservers/testdata/servers.txt)
+		mapfile -t many < <(sed -nE 's/^([^#|]+)\|.*/\1/p' verify/realservers/testdata/servers.txt)
 		all=$cache/npm-many-$(printf '%s\n' "${many[@]}" | cksum | cut -d' ' -f1)
 		if [[ ! -d $all/node_modules/.bin ]] && command -v npm >/dev/null; then
 			run timeout 1200 npm install --silent --ignore-scripts --no-audit --no-fund --legacy-peer-deps --prefix "$all" "${many[@]}"
@@ -317,8 +317,12 @@ ci_cross() {
 	done
 }
 
-# The release procedure, in a temporary clone.
-ci_release() { run .ci/release v0.0.0-ci --dry-run; }
+# The release procedure, in a temporary clone, with archives and packages that are not published.
+ci_release() {
+	want node nodejs
+	want npm npm
+	run .ci/release v0.0.0-ci --dry-run
+}
 
 # expand NAME… lists the steps of kinds, one for each module where the kind has that.
 expand() {

@@ -18,7 +18,6 @@ type listed struct {
 	name            string
 	args            []string
 	tool, arguments string
-	inspected       bool
 }
 
 func listedServers(t *testing.T, dir string) (all []listed) {
@@ -35,8 +34,8 @@ func listedServers(t *testing.T, dir string) (all []listed) {
 		if len(part) != 4 {
 			t.Fatalf("a line has %d parts, want 4: %s", len(part), line)
 		}
-		name, silent := strings.CutPrefix(part[0][:strings.LastIndexByte(part[0], '@')], "~")
-		all = append(all, listed{name, strings.Fields(part[1]), part[2], part[3], !silent})
+		name := part[0][:strings.LastIndexByte(part[0], '@')]
+		all = append(all, listed{name, strings.Fields(part[1]), part[2], part[3]})
 	}
 	return all
 }
@@ -89,9 +88,7 @@ func TestServersOfNpm(t *testing.T) {
 			t.Parallel()
 			command := s.command(t, packages)
 			l := ledger(filepath.Join(t.TempDir(), "ledger"))
-			if s.inspected {
-				s.inspect(t, command)
-			}
+			s.inspect(t, command)
 			direct, behind := start(t, l, command...), proxied(t, l, []string{"--approve", "elicit", "--"}, command...)
 			const list = `{"jsonrpc":"2.0","id":"ID","method":"tools/list"}`
 			if diff := cmp.Diff(toolNames(t, direct, list), toolNames(t, behind, list)); diff != "" {
