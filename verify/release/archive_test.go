@@ -130,7 +130,7 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// Who builds a release again gets the same bytes, whatever the folder and the time.
+// The bytes of a release depend on neither the folder nor the time of the build.
 func TestEqualProgramsGiveEqualBytes(t *testing.T) {
 	t.Parallel()
 	one, two := standIn(t, t.TempDir()), standIn(t, t.TempDir())
