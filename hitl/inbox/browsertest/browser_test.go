@@ -151,7 +151,7 @@ func until(expression string) chromedp.Action[chromedp.Void] {
 			case <-tick.C:
 			case <-end:
 				text, _ := chromedp.Evaluate[string]("document.body.innerText")(ctx, tab)
-				return chromedp.Void{}, fmt.Errorf("it is never so: %s (last error: %v); the page says\n%s", expression, err, text) //nolint:errorlint // it may be nil
+				return chromedp.Void{}, fmt.Errorf("it is never so: %s (last error: %v); the page says\n%s", expression, err, text)
 			case <-ctx.Done():
 				return chromedp.Void{}, context.Cause(ctx)
 			}
