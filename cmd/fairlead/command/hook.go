@@ -307,7 +307,7 @@ func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end fu
 }
 
 // accepted returns what reads the lock file of the flag, or of the policy as it is now, again once it has changed. One
-// that cannot be used is an error, since nobody can tell what was accepted.
+// that cannot be used is an error, since it does not show what was accepted.
 func (o *hookFlags) accepted(now func() *policy.Policy) func() (*pins.Lock, error) {
 	var mu sync.Mutex
 	var name string
