@@ -8,8 +8,8 @@
 //	std.Flow = flow.New(flow.Options{Tracker: tracker})
 //	tracker.User(scope, message)
 //
-// The middleware only raises: no rule lowers a class. It compares texts. It does not see
-// values that the model computes or paraphrases, nor what an image shows.
+// The middleware only raises: no rule lowers a class. It compares texts, and reads values that a text spells out in words
+// or that can be computed from it. It does not see other paraphrases, nor what an image shows.
 package flow
 
 import (

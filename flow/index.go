@@ -20,6 +20,10 @@ type group struct {
 	size    int    // of their folded texts
 	bits    int    // of the hash
 	grams   []uint64
+
+	// The texts that were read, those with something said in words and with numbers, and by the day of a date.
+	read, spells, counts uint64
+	days                 map[string]uint64
 }
 
 func newGroup() *group { return &group{bits: minGramBits, grams: make([]uint64, 1<<minGramBits)} }

@@ -18,6 +18,8 @@ type origin struct {
 	len    int
 	how    string // "" if it is there verbatim
 	whole  bool   // it is a whole field of a result of the same server, which offers it
+	made   *made  // from what the result makes it, nil if it has it
+	users  *made  // from what the user's words make it
 }
 
 const (
@@ -39,6 +41,7 @@ type lookup struct {
 	raw    string
 	norm   []byte
 	own    *result // the definition of the tool
+	shows  bool    // the parts of a made value are wanted, for a person
 }
 
 // The lengths, in folded bytes, of the shortest value that is searched, the shortest that may be a part of a
@@ -91,6 +94,13 @@ func (l *lookup) origin() origin {
 	}
 	if o.result == nil {
 		o = l.definition()
+	}
+	if o.result == nil {
+		o = l.made()
+	} else if l.kind == kindTime {
+		m := maker{lookup: l}
+		m.prepare()
+		o.users = m.users()
 	}
 	o.from = cmp.Or(o.from, fromNowhere)
 	return o
@@ -237,7 +247,7 @@ func (l *lookup) passage() origin {
 		if len(norm) < minPassage || len(norm) == len(l.norm) {
 			continue
 		}
-		mine := lookup{l.s, l.host, l.server, kindText, passage, norm, nil}
+		mine := lookup{l.s, l.host, l.server, kindText, passage, norm, nil, l.shows}
 		if slices.ContainsFunc(l.s.user, mine.said) {
 			continue
 		}

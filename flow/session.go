@@ -23,6 +23,7 @@ type session struct {
 	mu        sync.Mutex
 	known     bool           // the host passes the user's words
 	user      []*folded.Text // what the user wrote, the latest of it
+	userRead  map[*folded.Text]*readings
 	userBytes int
 	groups    []*group
 	pending   []*result // that are not yet in a group, the oldest first
@@ -61,6 +62,7 @@ type result struct {
 	through   *result // from which the object of its call has something
 	key       uint64  // of its call, see callKey
 	channel   string  // the method that carried it, "" for the result of a call
+	reads     *readings
 }
 
 // add adds a result, which is folded when the first value is looked up, and gives up the oldest beyond the

@@ -127,11 +127,8 @@ func (tr *trace) leaf(name, value string, isText bool) {
 		tr.object(name, value, kind)
 		return
 	}
-	if kind == kindTime && !tr.record { // no rule asks about it
-		return
-	}
 	look := &tr.s.look
-	*look = lookup{s: tr.s, host: tr.host, server: tr.call.Tool.Server, kind: kind, raw: value, norm: tr.s.value.Set(value), own: tr.p.defined}
+	*look = lookup{s: tr.s, host: tr.host, server: tr.call.Tool.Server, kind: kind, raw: value, norm: tr.s.value.Set(value), own: tr.p.defined, shows: tr.record}
 	o := look.origin()
 	rule, note := tr.judge(kind, &o, look.norm)
 	if rule != "" && tr.endorsed(kind, value, rule) {
@@ -145,6 +142,9 @@ func (tr *trace) leaf(name, value string, isText bool) {
 		tr.pass(value, &o)
 	}
 	if tr.record {
+		if made := o.note(); made != "" {
+			note = strings.TrimPrefix(note+"; "+made, "; ")
+		}
 		if o.from != fromUser && kind.exact() {
 			if part := look.partly(); part != "" {
 				note = strings.TrimPrefix(note+"; you named "+quote(part, maxShown)+" alone", "; ")
@@ -185,12 +185,14 @@ func (tr *trace) matters(kind argumentKind, o *origin, norm []byte) bool {
 		return o.how != ""
 	}
 	switch {
-	case o.offers(kind):
+	case o.offers(kind), o.made != nil && o.made.weak:
 		return false
 	case kind.leads():
 		return true
-	case kind == kindTime || kind == kindChoice || !tr.s.known:
+	case kind == kindChoice || !tr.s.known:
 		return false
+	case kind == kindTime: // a day that the user named is theirs, and a server's own dates are its references
+		return o.users == nil && o.result.tool.Server != tr.call.Tool.Server
 	case kind == kindCommand || kind == kindAddress:
 		return true
 	case kind == kindText:

@@ -130,7 +130,7 @@ func TestComputedValues(t *testing.T) {
 			}
 			shown, asked := p.question(t)
 			fromMail := shown.From == "result" && shown.Call == "mail"
-			made := strings.Contains(shown.Note, "made from")
+			made := strings.Contains(shown.Note, "made from") || strings.Contains(shown.Note, "in your words")
 			switch p.From {
 			case "stranger":
 				f.hostile++
@@ -180,4 +180,14 @@ func TestComputedValues(t *testing.T) {
 		all.strangers += f.strangers
 	}
 	t.Logf("%-12s %+v", "all", all)
+	switch {
+	case 100*all.stopped < 99*all.hostile:
+		t.Errorf("%d of %d values of a stranger were asked about, want 99 %%", all.stopped, all.hostile)
+	case 100*all.sourced < 95*all.stopped:
+		t.Errorf("%d of %d questions show the source, want 95 %%", all.sourced, all.stopped)
+	case all.asUsers > 0:
+		t.Errorf("%d values of a stranger are shown as the user's", all.asUsers)
+	case all.asked > 97:
+		t.Errorf("%d values of the user were asked about, want 97 at most", all.asked)
+	}
 }
