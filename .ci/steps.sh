@@ -185,9 +185,10 @@ ci_race() {
 	CGO_ENABLED=1 tests "$name" "$1" "${args[@]}"
 }
 
-# The stores that tests start. Debian has initdb itself outside the PATH.
+# The stores and the load balancer that tests start. Debian has initdb itself outside the PATH.
 engines() {
 	want redis-server redis-server
+	want haproxy haproxy
 	want pg_createcluster postgresql
 }
 

@@ -3,7 +3,8 @@
 //
 // A [Store] serves five options: [Store.Cache] is for cache.Options.Remote, [Store.Limiter] for
 // ratelimit.Options.Shared, [Store.Approvals] for hitl.Options.Store, [Store.Board] for inbox.Options.Board and
-// [Store.Doubt] for doubt.LedgerOptions.Store. Redis can only take an approval away: the grant is in the process that asked.
+// [Store.Doubt] for doubt.LedgerOptions.Store. [Store.Sessions] is for servers whose clients have sessions. Redis can only
+// take an approval away: the grant is in the process that asked.
 package redis
 
 import (
@@ -156,6 +157,7 @@ const (
 	ofApprovals = "approvals"
 	ofBoard     = "the board"
 	ofDoubt     = "calls in doubt"
+	ofSessions  = "sessions"
 	ofServer    = "Redis"
 	ofFleet     = "sharing with the other replicas"
 )

@@ -166,7 +166,7 @@ func (r *proxyRun) openStores(ctx context.Context) error {
 		}
 		r.ends = append(r.ends, r.shared.Close)
 		r.waiting.Board, r.waiting.Store = r.shared.Board(), r.shared.Approvals()
-		r.doubts = r.shared.Doubt()
+		r.doubts, r.options.Sessions = r.shared.Doubt(), r.shared.Sessions()
 	default:
 		r.waiting.Store = approvals.NewMemory()
 	}

@@ -220,6 +220,7 @@ func (s *session) elicit(ctx context.Context, form *mcp.ElicitParams, about stri
 	m := &message{ID: newID(), Method: "elicitation/create", Params: encoded(form)}
 	ask := func() error {
 		s.out(m, about)
+		s.handed(m.id())
 		return nil
 	}
 	answer, err := s.requests.await(ctx, &request{message: m}, ask, func() { s.out(cancellation(m.ID, "the question is over"), about) })

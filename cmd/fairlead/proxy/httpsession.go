@@ -28,12 +28,15 @@ type httpSession struct {
 	key     string // among the sessions
 	session *session
 	idle    *time.Timer
+	ready   chan struct{} // closed when a session of another replica has been opened here; nil for one of this replica
 
 	mu      sync.Mutex
 	streams map[string]*stream // by the ID of the request in the session
 	own     *stream            // that the client listens on
 	waiting []*message         // for somewhere to say it
 	used    time.Time          // when the client sent something last
+	renewed time.Time          // among the sessions that replicas share
+	first   func()             // to be called before the client's first request is answered; nil for nothing
 }
 
 // close ends a session that is not among those of the front any more.
@@ -183,6 +186,7 @@ func (h *httpSession) register(s *stream, m *message) *message {
 // write sends a message to the client: with the answer to the request that it belongs to, if that is
 // still open.
 func (h *httpSession) write(m *message, about string) {
+	var first func()
 	h.mu.Lock()
 	if id := m.meta[mcp.MetaKeySubscriptionID]; about == "" && id != nil {
 		about = string(id)
@@ -191,6 +195,7 @@ func (h *httpSession) write(m *message, about string) {
 	switch {
 	case final:
 		delete(h.streams, about)
+		first, h.first = h.first, nil
 	case s == nil && h.own != nil:
 		s = h.own
 	case s == nil:
@@ -202,6 +207,9 @@ func (h *httpSession) write(m *message, about string) {
 		h.waiting = append(h.waiting, m)
 	}
 	h.mu.Unlock()
+	if first != nil {
+		first()
+	}
 	if s != nil {
 		s.write(s.renamed(m, final), final)
 	}

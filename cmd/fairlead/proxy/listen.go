@@ -176,9 +176,15 @@ func (f *front) local(next http.Handler) http.Handler {
 }
 
 func (f *front) serve(w http.ResponseWriter, r *http.Request) {
-	switch h := f.find(r); {
-	case r.Method == http.MethodPost:
+	if r.Method == http.MethodPost {
 		f.post(w, r)
+		return
+	}
+	h := f.find(r)
+	if h == nil {
+		h, _, _ = f.takeOver(r) // or there is none
+	}
+	switch {
 	case r.Header.Get(headerSession) == "":
 		w.Header().Set("Allow", "POST")
 		http.Error(w, "there is no session; POST an initialize first", http.StatusMethodNotAllowed)
@@ -188,6 +194,7 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request) {
 	case h == nil:
 		http.Error(w, "the session has ended", http.StatusNotFound)
 	case r.Method == http.MethodDelete:
+		f.share(r.Context(), h, true)
 		f.end(h)
 		w.WriteHeader(http.StatusNoContent)
 	default:
@@ -209,9 +216,19 @@ func loopback(hostport string) bool {
 // find returns the session that a request names, if it is the caller's own.
 func (f *front) find(r *http.Request) *httpSession {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	h := f.sessions[r.Header.Get(headerSession)]
+	f.mu.Unlock()
 	if h == nil || h.id == "" || h.session.caller.String() != access.Of(r.Context()).String() {
+		return nil
+	}
+	if h.ready != nil {
+		select {
+		case <-h.ready:
+		case <-r.Context().Done():
+			return nil
+		}
+	}
+	if h.session.ctx.Err() != nil || !f.renew(r.Context(), h) {
 		return nil
 	}
 	return h
@@ -303,7 +320,7 @@ var errNoSession = errors.New("proxy: the session has ended, or never was; initi
 func (f *front) sessionOf(r *http.Request, m *message) (h *httpSession, status int, err error) {
 	if r.Header.Get(headerSession) != "" {
 		if h = f.find(r); h == nil {
-			return nil, http.StatusNotFound, errNoSession
+			return f.takeOver(r)
 		}
 		return h, 0, nil
 	}
@@ -315,34 +332,46 @@ func (f *front) sessionOf(r *http.Request, m *message) (h *httpSession, status i
 	key, scope := "all "+caller.String(), caller.User
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case f.closed:
-		return nil, http.StatusServiceUnavailable, errors.New("proxy: it is ending")
-	case isModern && f.sessions[key] != nil && f.sessions[key].session.ctx.Err() == nil:
-		return f.sessions[key], 0, nil
+	if shared := f.sessions[key]; isModern && !f.closed && shared != nil && shared.session.ctx.Err() == nil {
+		return shared, 0, nil
 	}
-	over, busy := f.room(r.Context(), caller.User)
+	h = &httpSession{streams: make(map[string]*stream), used: time.Now(), renewed: time.Now()}
+	if !isModern {
+		h.id = rand.Text()
+		h.first = func() { f.share(r.Context(), h, false) } // before the client can name it to another replica
+		key, scope = h.id, cmp.Or(scope, fmt.Sprintf("session-%s-%d", f.name, f.count+1))
+	}
+	if status, err = f.open(r.Context(), h, key, scope, caller); err != nil {
+		return nil, status, err
+	}
+	return h, 0, nil
+}
+
+// open begins a session under a key of the front, whose lock is held.
+func (f *front) open(ctx context.Context, h *httpSession, key, scope string, caller access.Caller) (status int, err error) {
+	if f.closed {
+		return http.StatusServiceUnavailable, errors.New("proxy: it is ending")
+	}
+	over, busy := f.room(ctx, caller.User)
 	if busy != nil {
-		return nil, http.StatusTooManyRequests, busy
+		return http.StatusTooManyRequests, busy
 	}
 	if over != nil {
 		go over.close()
 	}
-	h = &httpSession{streams: make(map[string]*stream), used: time.Now()}
-	if !isModern {
+	if h.id != "" {
 		f.count++
-		h.id = rand.Text()
-		key, scope = h.id, cmp.Or(scope, fmt.Sprintf("session-%s-%d", f.name, f.count))
 	}
 	if h.session, err = f.proxy.newSession(scope, caller, h.write); err != nil {
-		return nil, http.StatusBadGateway, err
+		return http.StatusBadGateway, err
 	}
+	h.session.id = h.id
 	f.sessions[key], h.key = h, key
-	if !isModern || caller.User != "" { // the one that all of this machine share is kept
+	if h.id != "" || caller.User != "" { // the one that all of this machine share is kept
 		h.idle = time.AfterFunc(sessionIdle, func() { f.end(h) })
 	}
 	context.AfterFunc(h.session.ctx, func() { f.end(h) })
-	return h, 0, nil
+	return 0, nil
 }
 
 // end ends a session, once.

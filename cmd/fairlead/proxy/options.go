@@ -66,6 +66,9 @@ type Options struct {
 	Share func(*cache.Options, *ratelimit.Options, *hitl.Options)
 	// Audit gets a record of each call; nil records nothing.
 	Audit audit.Sink
+	// Sessions keeps what replicas behind one load balancer share of their clients' sessions, so that each can go on with
+	// any; nil means that a session is at this process alone.
+	Sessions Sessions
 	// Doubt keeps the calls that may have happened; nil means a ledger in memory.
 	Doubt *doubt.Ledger
 	// Undoable is told of each call that was made and can be taken back by another one, and how, see

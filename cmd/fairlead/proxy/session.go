@@ -37,6 +37,7 @@ import (
 type session struct {
 	proxy  *Proxy
 	scope  string
+	id     string        // of a session over HTTP that the client names; "" for any other
 	caller access.Caller // over HTTP
 	// out writes a message to the client; about is the client's request that it belongs to, "" for none.
 	out    func(m *message, about string)
@@ -311,6 +312,7 @@ func (s *session) fromServer(from *server, m *message, about string) {
 		}
 		s.form(from, m)
 		s.out(&message{ID: id, Method: m.Method, Params: m.Params}, about)
+		s.handed(string(id))
 		return
 	}
 	if m.Method == "notifications/tools/list_changed" {
@@ -342,6 +344,7 @@ func (s *session) takeBack(from *server) {
 func (s *session) fromPerson(m *message) {
 	r := s.requests.take(m.id())
 	switch {
+	case r == nil && s.handOn(m):
 	case r == nil:
 		s.proxy.log.Debug("proxy: an answer of the client's that nobody waits for was left out")
 	case r.answer != nil:
