@@ -20,7 +20,7 @@ const (
 func (m *maker) amounts() {
 	v, err := strconv.ParseFloat(strings.TrimSpace(m.raw), 64)
 	if err != nil {
-		if all := reading.Numbers(m.raw); len(all) == 1 {
+		if all := reading.New(m.raw).Numbers(); len(all) == 1 {
 			v, err = all[0].Value, nil
 		}
 	}

@@ -49,8 +49,9 @@ type spelled struct {
 
 func read(raw string) *readings {
 	raw = strings.ToValidUTF8(raw[:min(len(raw), maxRead)], " ")
-	r := &readings{raw: raw, numbers: reading.Numbers(raw), dates: reading.Dates(raw, time.Now())}
-	for _, part := range reading.Said(raw) {
+	text := reading.New(raw)
+	r := &readings{raw: raw, numbers: text.Numbers(), dates: text.Dates(time.Now())}
+	for _, part := range text.Said() {
 		r.said = append(r.said, spelled{part, folded.New(part.Text, false).Norm})
 	}
 	return r
@@ -321,7 +322,7 @@ func dayOf(value string) string {
 			return value[:len(time.DateOnly)]
 		}
 	}
-	if days := reading.Dates(value, time.Now()); len(days) > 0 {
+	if days := reading.New(value).Dates(time.Now()); len(days) > 0 {
 		return days[0].Day
 	}
 	return ""

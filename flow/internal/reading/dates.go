@@ -23,9 +23,9 @@ type calendar struct {
 	all   []Date
 }
 
-// Dates returns those of a text that was written today.
-func Dates(raw string, today time.Time) []Date {
-	c := calendar{list: slices.Collect(tokens(raw)), today: today}
+// Dates returns those of the text if it was written today.
+func (t Text) Dates(today time.Time) []Date {
+	c := calendar{list: t.tokens, today: today}
 	for i := range c.list {
 		if len(c.all) >= maxDates {
 			break

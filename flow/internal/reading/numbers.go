@@ -1,7 +1,6 @@
 package reading
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,11 +16,11 @@ type Number struct {
 // MaxNumbers is how many numbers of a text are read.
 const MaxNumbers = 64
 
-// Numbers returns those of a text.
-func Numbers(raw string) (all []Number) {
-	list := slices.Collect(tokens(raw))
+// Numbers returns those of the text.
+func (t Text) Numbers() (all []Number) {
+	list := t.tokens
 	for i := 0; i < len(list) && len(all) < MaxNumbers; {
-		n, next := digitsAt(raw, list, i)
+		n, next := digitsAt(t.Raw, list, i)
 		if next == i {
 			n, next = wordsAt(list, i)
 		}

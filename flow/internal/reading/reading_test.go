@@ -22,14 +22,14 @@ func TestSaid(t *testing.T) {
 		"ann (at) example [dot] org":                     "ann@example.org",
 	} {
 		var got []string
-		for _, part := range reading.Said(text) {
+		for _, part := range reading.New(text).Said() {
 			got = append(got, part.Text)
 		}
 		if !slices.ContainsFunc(got, func(s string) bool { return strings.EqualFold(s, want) }) {
 			t.Errorf("%s: got %q, want %q among it", text, got, want)
 		}
 	}
-	if got := reading.Said("We met at noon. The one of us who was late had two cakes."); len(got) > 1 {
+	if got := reading.New("We met at noon. The one of us who was late had two cakes.").Said(); len(got) > 1 {
 		t.Errorf("of prose: got %v", got)
 	}
 }
@@ -44,7 +44,7 @@ func TestNumbers(t *testing.T) {
 		"none": nil,
 	} {
 		var got []float64
-		for _, n := range reading.Numbers(text) {
+		for _, n := range reading.New(text).Numbers() {
 			got = append(got, n.Value)
 		}
 		if !slices.Equal(got, want) {
@@ -63,14 +63,14 @@ func TestDates(t *testing.T) {
 		"2026-12-01T10:00": "2026-12-01", "the end of the month": "2026-11-30", "in a fortnight": "2026-12-11", "übermorgen": "2026-11-29",
 	} {
 		var got []string
-		for _, date := range reading.Dates(text, today) {
+		for _, date := range reading.New(text).Dates(today) {
 			got = append(got, date.Day)
 		}
 		if !slices.Contains(got, want) {
 			t.Errorf("%s: got %v, want %s among them", text, got, want)
 		}
 	}
-	if got := reading.Dates("the 31st of February, 2026-13-01, and 5 of 7", today); len(got) > 0 {
+	if got := reading.New("the 31st of February, 2026-13-01, and 5 of 7").Dates(today); len(got) > 0 {
 		t.Errorf("of no dates: got %v", got)
 	}
 }

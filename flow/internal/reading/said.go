@@ -1,7 +1,6 @@
 package reading
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -30,15 +29,14 @@ type speller struct {
 	again   int // how often the next one is said
 }
 
-// Said returns what a text spells out.
-func Said(raw string) []Part {
-	all := slices.Collect(tokens(raw))
+// Said returns what the text spells out.
+func (t Text) Said() []Part {
 	s := speller{again: 1}
-	for i := range all {
+	for i := range t.tokens {
 		if len(s.parts) >= maxParts {
 			break
 		}
-		s.take(raw, all, i)
+		s.take(t.Raw, t.tokens, i)
 	}
 	s.close()
 	return s.parts
@@ -56,8 +54,12 @@ func (s *speller) take(raw string, all []token, i int) {
 		}
 		return
 	}
-	if n := map[string]int{"double": 2, "doppel": 2, "triple": 3}[t.text]; n > 0 {
-		s.again = n
+	switch t.text {
+	case "double", "doppel":
+		s.again = 2
+		return
+	case "triple":
+		s.again = 3
 		return
 	}
 	char, word := "", t.text

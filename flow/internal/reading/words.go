@@ -3,7 +3,6 @@ package reading
 
 import (
 	_ "embed" // for the tables
-	"iter"
 	"strconv"
 	"strings"
 	"sync"
@@ -81,35 +80,45 @@ type token struct {
 	sort    byte // 'a', '0' or '.'
 }
 
-// tokens returns those of a text, without blanks.
-func tokens(raw string) iter.Seq[token] {
-	return func(yield func(token) bool) {
-		for i := 0; i < len(raw); {
-			r, n := utf8.DecodeRuneInString(raw[i:])
-			from := i
-			i += n
-			sort := sortOf(r)
-			if sort == ' ' {
-				continue
-			}
-			for sort != '.' && i < len(raw) {
-				r, n := utf8.DecodeRuneInString(raw[i:])
-				if sortOf(r) != sort {
-					break
-				}
-				i += n
-			}
-			if !yield(token{strings.ToLower(raw[from:i]), from, i, sort}) {
-				return
-			}
-		}
-	}
+// A Text is one that is read in several ways.
+type Text struct {
+	Raw string
+
+	tokens []token // without blanks
 }
 
+// New returns a text to read.
+func New(raw string) Text {
+	list := make([]token, 0, len(raw)/3+1)
+	for i := 0; i < len(raw); {
+		r, n := utf8.DecodeRuneInString(raw[i:])
+		from := i
+		i += n
+		sort := sortOf(r)
+		if sort == ' ' {
+			continue
+		}
+		for sort != '.' && i < len(raw) {
+			r, n := utf8.DecodeRuneInString(raw[i:])
+			if sortOf(r) != sort {
+				break
+			}
+			i += n
+		}
+		list = append(list, token{strings.ToLower(raw[from:i]), from, i, sort})
+	}
+	return Text{raw, list}
+}
+
+// sortOf returns the sort of token that a character belongs to, ' ' for none.
 func sortOf(r rune) byte {
 	switch {
-	case r < utf8.RuneSelf && r >= '0' && r <= '9':
+	case r >= '0' && r <= '9':
 		return '0'
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
+		return 'a'
+	case r > ' ' && r < 0x7f:
+		return '.'
 	case unicode.IsLetter(r), unicode.Is(unicode.Mn, r):
 		return 'a'
 	case unicode.IsSpace(r), unicode.Is(unicode.Cf, r):
