@@ -129,3 +129,8 @@ func OneReading(text []byte, known ...string) error { return strictjson.Once(tex
 func RoundTripper(base http.RoundTripper) http.RoundTripper {
 	return sdkerr.RoundTripper(cmp.Or(base, http.DefaultTransport))
 }
+
+// KeepDefinitionDigits gives the schemas and the _meta of a tool that was decoded from JSON the numbers that no float64
+// holds, each as a json.Number: a maximum that changes from 9007199254740992 to 9007199254740993 is a change of the
+// definition, and its digest is another one. It is for a list that is read without a [Transport].
+func KeepDefinitionDigits(tool *mcp.Tool, raw []byte) { rawlist.KeepDigits(tool, raw) }

@@ -1,6 +1,7 @@
 package canonical
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -18,7 +20,8 @@ func AppendTool(dst []byte, d *mcp.Tool) ([]byte, error) {
 	return form, err
 }
 
-// Tool is [AppendTool] that also returns a private copy of the definition, as encoding/json decodes the form.
+// Tool is [AppendTool] that also returns a private copy of the definition, as encoding/json decodes the form, with
+// the digits of the numbers that a float64 cannot hold.
 func Tool(dst []byte, d *mcp.Tool) (form []byte, private *mcp.Tool, err error) {
 	if form, private, ok := plainTool(dst, d); ok {
 		return form, private, nil
@@ -30,11 +33,23 @@ func Tool(dst []byte, d *mcp.Tool) (form []byte, private *mcp.Tool, err error) {
 	if form, err = Append(dst, raw); err != nil {
 		return dst, nil, err
 	}
-	private = new(mcp.Tool)
-	if err := json.Unmarshal(form[len(dst):], private); err != nil {
+	if private, err = exactTool(form[len(dst):]); err != nil {
 		return dst, nil, err
 	}
 	return form, private, nil
+}
+
+// exactTool decodes a definition. A number that a float64 cannot hold is a [json.Number].
+func exactTool(form []byte) (*mcp.Tool, error) {
+	d := json.NewDecoder(bytes.NewReader(form))
+	d.UseNumber()
+	tool := new(mcp.Tool)
+	if err := d.Decode(tool); err != nil {
+		return nil, err
+	}
+	tool.InputSchema, tool.OutputSchema = jsontree.Plain(tool.InputSchema), jsontree.Plain(tool.OutputSchema)
+	jsontree.Plain(map[string]any(tool.Meta))
+	return tool, nil
 }
 
 // Most definitions are as the SDK has decoded them. Their form is written, and they are copied, without a detour by way

@@ -95,3 +95,91 @@ func Rounded(raw []byte) bool {
 func short(number []byte) bool {
 	return len(number) <= told && bytes.IndexFunc(number, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }
+
+// Plain replaces the numbers in v, which it may change, by a float64 where that is the same number in any form: 1.10 is
+// 1.1, and 9007199254740993 stays a [json.Number].
+func Plain(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			v[i] = Plain(e)
+		}
+	case map[string]any:
+		for k, e := range v {
+			v[k] = Plain(e)
+		}
+	case json.Number:
+		if f, same := equal(string(v)); same {
+			return f
+		}
+	}
+	return v
+}
+
+// Restore returns a copy of a decoded value in which each number that a float64 has changed is as the text has it, a
+// [json.Number]. Where the value is not that of the text, it is kept as it is.
+func Restore(v, text any) any {
+	switch v := v.(type) {
+	case []any:
+		text, ok := text.([]any)
+		if !ok || len(text) != len(v) {
+			return v
+		}
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = Restore(e, text[i])
+		}
+		return out
+	case map[string]any:
+		text, ok := text.(map[string]any)
+		if !ok || v == nil {
+			return v
+		}
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = Restore(e, text[k])
+		}
+		return out
+	case float64:
+		if n, ok := text.(json.Number); ok {
+			if f, same := equal(string(n)); f == v && !same {
+				return n
+			}
+		}
+	}
+	return v
+}
+
+// equal returns a number as a float64, and whether that is the same number.
+func equal(number string) (float64, bool) {
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return f, false
+	}
+	digits, exponent, ok := decimal(number)
+	its, at, _ := decimal(strconv.FormatFloat(f, 'e', -1, 64))
+	return f, ok && digits == its && exponent == at
+}
+
+// decimal returns the digits of a number without zeros at either end, with its sign, and the power of ten of the last.
+func decimal(number string) (digits string, exponent int, ok bool) {
+	mantissa, power, _ := strings.Cut(strings.ToLower(number), "e")
+	if power != "" {
+		var err error
+		if exponent, err = strconv.Atoi(power); err != nil {
+			return "", 0, false
+		}
+	}
+	mantissa, negative := strings.CutPrefix(mantissa, "-")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits = strings.TrimLeft(whole+fraction, "0")
+	exponent -= len(fraction)
+	cut := strings.TrimRight(digits, "0")
+	if exponent += len(digits) - len(cut); cut == "" {
+		exponent = 0
+	}
+	if negative {
+		cut = "-" + cut
+	}
+	return cut, exponent, true
+}

@@ -2,6 +2,8 @@ package jsontree_test
 
 import (
 	"encoding/json"
+	"math"
+	"reflect"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/internal/jsontree"
@@ -61,6 +63,51 @@ func TestIntoKeepsDigits(t *testing.T) {
 	for _, broken := range []string{`1.10 2`, `[1.10`, ``, `5 5`} {
 		if err := jsontree.Into([]byte(broken), &v); err == nil {
 			t.Errorf("%q is read", broken)
+		}
+	}
+}
+
+func TestNumbersByValue(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[string]any{
+		"1.10": 1.1, "1.0": 1.0, "1e3": 1000.0, "1E+2": 100.0, "100": 100.0, "0.0": 0.0, "0e5": 0.0, "0.001": 0.001, "-12.50": -12.5,
+		"9007199254740991": 9007199254740991.0, "9007199254740992": 9007199254740992.0, "-9007199254740993": json.Number("-9007199254740993"),
+		"9007199254740993": json.Number("9007199254740993"), "18446744073709551616": json.Number("18446744073709551616"),
+		"0.1000000000000000055": json.Number("0.1000000000000000055"), "1e-999999999": json.Number("1e-999999999"),
+		"1e-99999999999999999999": json.Number("1e-99999999999999999999"), "1e400": json.Number("1e400"), "1e22": 1e22,
+	} {
+		text := map[string]any{"a": []any{json.Number(number), "x", nil, true}}
+		var rounded any
+		if f, err := json.Number(number).Float64(); err == nil {
+			rounded = map[string]any{"a": []any{f, "x", nil, true}}
+			if got := jsontree.Restore(rounded, text); got.(map[string]any)["a"].([]any)[0] != want {
+				t.Errorf("%s is restored as %#v, want %#v", number, got, want)
+			}
+			if rounded.(map[string]any)["a"].([]any)[0] != f {
+				t.Errorf("%s: the value itself was changed", number)
+			}
+		}
+		if got := jsontree.Plain(text); got.(map[string]any)["a"].([]any)[0] != want {
+			t.Errorf("%s is %#v, want %#v", number, got, want)
+		}
+	}
+	if negative, ok := jsontree.Plain(json.Number("-0")).(float64); !ok || !math.Signbit(negative) {
+		t.Errorf("-0 is %v, %v", negative, ok)
+	}
+}
+
+// A host may have changed what it was sent.
+func TestNumbersOfAnotherValueAreKept(t *testing.T) {
+	t.Parallel()
+	long := json.Number("9007199254740993")
+	for _, c := range []struct{ v, text any }{
+		{5.0, long}, {"9007199254740993", long}, {9007199254740992.0, "x"}, {9007199254740992.0, nil}, {nil, long},
+		{[]any{9007199254740992.0}, []any{long, long}}, {[]any{9007199254740992.0}, long},
+		{map[string]any{"b": 9007199254740992.0}, map[string]any{"a": long}}, {map[string]any{"b": 9007199254740992.0}, long},
+		{map[string]any(nil), map[string]any{}},
+	} {
+		if got := jsontree.Restore(c.v, c.text); !reflect.DeepEqual(got, c.v) {
+			t.Errorf("%#v of %#v became %#v", c.v, c.text, got)
 		}
 	}
 }

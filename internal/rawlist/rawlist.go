@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -36,8 +37,9 @@ type strayLines struct {
 type answer struct {
 	ttl         time.Duration
 	annotations map[string]json.RawMessage
-	tools       []Fault // all of them; Err is nil for one that the SDK can read
-	err         error   // the list can be read in two ways
+	long        map[string]json.RawMessage // by name, the tools with a number that a float64 would write in another way
+	tools       []Fault                    // all of them; Err is nil for one that the SDK can read
+	err         error                      // the list can be read in two ways
 }
 
 // A Fault is a tool that the SDK cannot read, or does not take.
@@ -100,6 +102,44 @@ func Milliseconds(ms int) time.Duration {
 
 // Annotations returns what the server wrote under annotations of the tool, nil where it wrote none.
 func (p *Page) Annotations(tool string) json.RawMessage { return p.answer().annotations[tool] }
+
+// Exact returns a tool with the digits that the server wrote, see [KeepDigits]: the tool itself where none are lost, else
+// a copy, since the SDK may keep the tool.
+func (p *Page) Exact(tool *mcp.Tool) *mcp.Tool {
+	raw, ok := p.answer().long[tool.Name]
+	if !ok {
+		return tool
+	}
+	exact := *tool
+	KeepDigits(&exact, raw)
+	return &exact
+}
+
+// KeepDigits gives the schemas and the _meta of a tool that was decoded from raw the numbers that a float64 cannot hold,
+// as a [json.Number]. The others stay, in whatever form they were written, so that most definitions have the digest that
+// they have without it.
+func KeepDigits(tool *mcp.Tool, raw []byte) {
+	if !jsontree.Rounded(raw) {
+		return
+	}
+	var parts struct {
+		Input  json.RawMessage `json:"inputSchema"`
+		Output json.RawMessage `json:"outputSchema"`
+		Meta   json.RawMessage `json:"_meta"`
+	}
+	if json.Unmarshal(raw, &parts) != nil {
+		return
+	}
+	if text, err := jsontree.Decode(parts.Input); err == nil {
+		tool.InputSchema = jsontree.Restore(tool.InputSchema, text)
+	}
+	if text, err := jsontree.Decode(parts.Output); err == nil {
+		tool.OutputSchema = jsontree.Restore(tool.OutputSchema, text)
+	}
+	if text, err := jsontree.Decode(parts.Meta); err == nil && tool.Meta != nil {
+		tool.Meta, _ = jsontree.Restore(map[string]any(tool.Meta), text).(map[string]any)
+	}
+}
 
 // Faults returns the tools that were kept from the SDK, and those that it left out itself of what it handed on.
 func (p *Page) Faults(handedOn []*mcp.Tool) []Fault {
@@ -175,7 +215,7 @@ func oneList(result json.RawMessage) error {
 
 // note keeps the answer and returns the tools that the SDK can read.
 func (p *Page) note(tools []json.RawMessage, ttl json.RawMessage) []json.RawMessage {
-	a := &answer{annotations: make(map[string]json.RawMessage), tools: make([]Fault, len(tools))}
+	a := &answer{annotations: make(map[string]json.RawMessage), long: make(map[string]json.RawMessage), tools: make([]Fault, len(tools))}
 	defer p.taken.Store(a)
 	var ms int
 	if json.Unmarshal(ttl, &ms) == nil {
@@ -190,6 +230,9 @@ func (p *Page) note(tools []json.RawMessage, ttl json.RawMessage) []json.RawMess
 		}
 		if annotations != nil {
 			a.annotations[name] = annotations
+		}
+		if jsontree.Rounded(raw) {
+			a.long[name] = raw
 		}
 		readable = append(readable, raw)
 	}

@@ -93,6 +93,7 @@ func (l *Listing) page(page *mcp.ListToolsResult, raw *rawlist.Page) {
 			l.refuse(l.listed+i, "", errors.New("it is null"))
 			continue
 		}
+		def = raw.Exact(def)
 		written := raw.Annotations(def.Name)
 		size, input := measure(def)
 		size += len(written)

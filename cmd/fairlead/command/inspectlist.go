@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/catalog/mount"
 	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -84,6 +85,7 @@ func savedTools(name string) (tools savedList, err error) {
 			if err := json.Unmarshal(raw, tool); err != nil || tool.Name == "" {
 				return nil, &pageError{p.line, fmt.Errorf("tool %d: %w", i+1, errNoTool)}
 			}
+			mount.KeepDefinitionDigits(tool, raw)
 			tools = append(tools, tool)
 		}
 	}

@@ -209,6 +209,7 @@ func (t *toolsOf) keep(server string, page, readable json.RawMessage, res *mcp.L
 		if res.Tools[i] == nil {
 			continue
 		}
+		mount.KeepDefinitionDigits(res.Tools[i], text)
 		read, err := middleware.NewTool(server, res.Tools[i], annotation.Annotations{})
 		if err != nil { // the catalog refuses it as well
 			continue
