@@ -2,7 +2,7 @@ package proxy
 
 // Servers and clients choose IDs by themselves, and often count them, so that one can name what belongs to another. Each
 // ID that a server names is therefore looked for among what that server has: its questions to the client, the requests
-// that it was sent, its tasks, its forms. Anything else is left out, and never handed on to whoever has it.
+// that it was sent, its tasks, its forms. Anything else is left out, and never handed on to its owner.
 
 import (
 	"encoding/json"
