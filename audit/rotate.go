@@ -78,7 +78,9 @@ func (f *File) Rotate(to string, logger *slog.Logger) (*File, error) {
 // Continue goes on in the file that has the name now, after another program has renamed this one, or has copied and
 // then emptied it. Records that were written between the copy and that moment are in neither file: the new one has how
 // many there were, and [VerifyAll] reports the difference. The receiver is closed, unless there is an error. If another
-// process has made the next file, that one is opened. If the file is where it was, it is opened again.
+// process has made the next file, that one is opened. If the file is where it was, it is opened again. If it is refused
+// then, and this one takes no records any more either, [Repair] can be used as if it was closed; call Continue again
+// afterwards.
 //
 // Call it when a person or a program asks for it, as by SIGHUP, and not after a failed write: a file that somebody has
 // emptied looks the same.
@@ -101,9 +103,23 @@ func (f *File) Continue(logger *slog.Logger) (*File, error) {
 	}
 	next, err := OpenFile(name, logger)
 	if err != nil {
+		f.letGo(err)
 		return nil, err
 	}
 	return next, f.Close()
+}
+
+// letGo ends all writing after the file that has the name now was refused, if this one takes no records either, since it
+// was replaced or cut off. Then [Repair] can put the other one aside while this process runs, and Continue go on after it.
+func (f *File) letGo(refused error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	info, err := f.in.Stat()
+	if err == nil && info.Size() >= f.chain.size() && logfile.Present(f.in) == nil && logfile.Present(f.heads) == nil {
+		return // it goes on
+	}
+	_ = f.log.Break(refused)
+	_ = logfile.Unlock(f.heads)
 }
 
 // Follow opens the file that has the name now, if another process has made it to go on after this one. It returns an
@@ -280,7 +296,7 @@ func (r *replay) takesOver(h *logfile.Head) bool {
 
 // Repair puts a file that [OpenFile] refuses aside, with its head, and begins a new one in its place, which has where the
 // old one ended and what was wrong with it. Nothing is deleted or changed. Aside is the new name of the old file. It
-// returns an error for a file that can be opened, and for one that another process has open.
+// returns an error for a file that can be opened, and for one that another process writes to.
 func Repair(name string, now time.Time) (aside string, before Earlier, err error) {
 	found, err := Verify(name)
 	missing := errors.Is(err, fs.ErrNotExist)

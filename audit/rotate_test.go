@@ -290,3 +290,50 @@ func TestRepair(t *testing.T) {
 		t.Errorf("together: got %q", got)
 	}
 }
+
+// A file that is refused while it is open can be repaired if its writer cannot go on either, which then goes on in the new
+// file. A writer that goes on, since only what came before was changed, is not disturbed.
+func TestRepairWhileAnotherHasTheFile(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "calls.jsonl")
+	f := openRecord(t, name)
+	put(t, f, begin(1), ended(1, audit.OK))
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.WriteAt([]byte("X"), 20); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	if _, err := f.Continue(nil); err == nil {
+		t.Fatal("a file that was changed was opened")
+	}
+	put(t, f, begin(2), ended(2, audit.OK))
+	if _, _, err := audit.Repair(name, time.Now()); err == nil || !strings.Contains(err.Error(), "another process has") {
+		t.Errorf("a file whose writer goes on: got %v", err)
+	}
+	if err := os.WriteFile(name, text[:len(text)-10], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := audit.Repair(name, time.Now()); err == nil || !strings.Contains(err.Error(), "another process has") {
+		t.Errorf("before the writer was asked to go on: got %v", err)
+	}
+	if _, err := f.Continue(nil); err == nil {
+		t.Fatal("a file that was cut off was opened")
+	}
+	_, before, err := audit.Repair(name, time.Now())
+	if err != nil || before.Records != 4 {
+		t.Fatalf("got %+v, %v", before, err)
+	}
+	next, err := f.Continue(nil)
+	put(t, inTheEnd(t, next, err), begin(3), ended(3, audit.OK))
+	got, _ := states(t, name)
+	if len(got) != 1 || !strings.Contains(got[0], "whole: it goes on after 4 records") {
+		t.Errorf("got %q", got)
+	}
+}

@@ -113,7 +113,8 @@ place. The first record of the new one has where the old one ended and what was 
 it, so that 'fairlead audit verify' shows it for ever. Nothing is changed or deleted, and
 no record that is missing comes back.
 
-End the programs that have the file open first.`,
+A proxy that runs goes on in the new file after SIGHUP, if it takes no records since the old one
+was replaced or cut off, and got SIGHUP before. End other programs that have the file open first.`,
 		Example:           `  fairlead audit repair calls.jsonl`,
 		Args:              needs("FILE", true),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt),
