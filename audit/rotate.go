@@ -110,7 +110,7 @@ func (f *File) Continue(logger *slog.Logger) (*File, error) {
 }
 
 // letGo ends all writing after the file that has the name now was refused, if this one takes no records either, since it
-// was replaced or cut off. Then [Repair] can put the other one aside while this process runs, and Continue go on after it.
+// was replaced or cut off. Then [Repair] can put the other one aside before this process ends, and Continue goes on after it.
 func (f *File) letGo(refused error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -3,7 +3,6 @@ package catalog
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/catalog/internal/listing"
@@ -67,15 +66,10 @@ func keep(old []*definition, listed []*listing.Definition) []*definition {
 	}
 	all, fresh := make([]*definition, len(listed)), make([]definition, len(listed))
 	for i, d := range listed {
-		if all[i] = known[d.Tool.Name()]; all[i] == nil || !all[i].same(d) {
+		if all[i] = known[d.Tool.Name()]; all[i] == nil || !all[i].Same(d) {
 			fresh[i].Definition = d
 			all[i] = &fresh[i]
 		}
 	}
 	return all
-}
-
-func (d *definition) same(l *listing.Definition) bool {
-	return d.Tool.Digest == l.Tool.Digest && d.Fault == l.Fault &&
-		reflect.DeepEqual(d.Declared, l.Declared) && reflect.DeepEqual(d.Inferred, l.Inferred)
 }

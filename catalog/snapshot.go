@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -11,6 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/internal/layers"
 	"github.com/fairlead-go/fairlead/catalog/internal/listing"
 	"github.com/fairlead-go/fairlead/internal/guard"
+	"github.com/fairlead-go/fairlead/internal/intern"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -138,7 +140,20 @@ func (s *snapshot) show(id string, known *server, d *definition) *shown {
 	if d.Fault != "" {
 		out.findings = append(out.findings, finding.Finding{Server: id, Tool: tool.Name(), Kind: finding.Unreadable, Text: "declares what cannot be read: " + d.Fault})
 	}
-	return out
+	return shownOf.Share(shownKey{id, tool.Digest}, out, (*shown).same)
+}
+
+// shownOf has what the catalogs of this process show of a tool, of which many sessions show the same.
+var shownOf intern.Set[shownKey, shown]
+
+type shownKey struct {
+	server string
+	digest middleware.Digest
+}
+
+func (s *shown) same(other *shown) bool {
+	return s.tool.Definition == other.tool.Definition && s.model == other.model && slices.Equal(s.findings, other.findings) &&
+		reflect.DeepEqual(s.tool.Annotations, other.tool.Annotations)
 }
 
 func (s *snapshot) find(server, tool string, kind finding.Kind, text string) {

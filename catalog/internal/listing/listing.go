@@ -153,6 +153,7 @@ func (l *Listing) done() {
 	}
 	for i, inferred := range infer.ToolsOf(l.id, words) {
 		l.Tools[i].Inferred = inferred
+		l.Tools[i] = l.Tools[i].share() // it is complete now
 	}
 }
 
