@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A trouble is a time in which records are not accepted. It has one line of the log at its begin and one at its end,
+// A trouble lasts while records are not accepted. It has one line of the log at its begin and one at its end,
 // however many calls there are. The zero value has not begun.
 type trouble struct {
 	on atomic.Bool

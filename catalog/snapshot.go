@@ -143,7 +143,7 @@ func (s *snapshot) show(id string, known *server, d *definition) *shown {
 	return shownOf.Share(shownKey{id, tool.Digest}, out, (*shown).same)
 }
 
-// shownOf has what the catalogs of this process show of a tool, of which many sessions show the same.
+// shownOf has what the catalogs of this process show of a tool. Many sessions show the same.
 var shownOf intern.Set[shownKey, shown]
 
 type shownKey struct {
