@@ -3,6 +3,7 @@ package budget
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/internal/fault"
@@ -51,7 +52,8 @@ func (*StoppedError) NotSent() bool { return true }
 
 func (e *StoppedError) ForModel() string {
 	why, instead := e.text()
-	return fmt.Sprintf("%s was stopped: %s. %s.", e.Tool.ModelName(), why, instead)
+	name := strings.TrimPrefix(e.Tool.ModelName(), "__") // a tool that is not there may have no server
+	return fmt.Sprintf("%s was stopped: %s. %s.", name, why, instead)
 }
 
 func (e *StoppedError) text() (why, instead string) {

@@ -43,6 +43,9 @@ func assemble(links []middleware.Middleware, executor middleware.ToolCaller, e *
 	}
 	for _, link := range slices.Backward(links) {
 		e.first = link(e.first)
+		if countsRefused(e.first) {
+			e.count = append(e.count, link)
+		}
 	}
 	return e
 }
@@ -61,8 +64,9 @@ func (x exit) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallTool
 type entry struct {
 	first  middleware.ToolCaller
 	kind   string
-	guards bool            // the executor is guarded
-	chain  callstate.Chain // with the judge of its Preflight
+	guards bool                    // the executor is guarded
+	chain  callstate.Chain         // with the judge of its Preflight
+	count  []middleware.Middleware // of calls that cannot be made, the innermost first
 }
 
 func (e *entry) Describe() middleware.Description {

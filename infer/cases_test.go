@@ -340,6 +340,7 @@ var cases = map[string]string{
 		click | Click an element | moderate
 		browser_click | Perform a click on a page | moderate
 		browser_navigate | Navigate to an address | moderate
+		enter_room | | moderate
 		press_key | | moderate
 		fill_form | | moderate
 		start_timer | | moderate

@@ -36,7 +36,7 @@ var rows = []struct{ tool, want, words string }{
 		submit attach introduce embed print inject propose acquire mirror export download duplicate new comment note label tag issue post file book record copy
 		commit event backup request report vote react star queue log branch annotation link forward`},
 	{"_ widget", "moderate", `update set edit modify rename move enable toggle activate adjust alter patch configure mark unmark
-		unlink connect bind detach unassign resize rotate click press tap fill select hover drag scroll swipe focus navigate
+		unlink connect bind detach unassign resize rotate click press tap fill select hover drag scroll swipe focus navigate enter
 		reload refresh start stop pause resume restart reboot login logout mute unmute restore undelete unarchive recover reopen
 		unlock reorder tune scale upgrade migrate sync synchronize refactor annotate  authorize authenticate allow
 		acknowledge snooze dismiss unpublish unpause unfollow unstar unlike unpin pin turn switch put unset change customize

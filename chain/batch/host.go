@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/session"
@@ -71,7 +72,7 @@ func (h *Host) Answer(ctx context.Context, asked ...ToolCall) []*mcp.CallToolRes
 		}
 		switch {
 		case err != nil:
-			results[i] = output.Failure(tool, err)
+			results[i] = h.refused(ctx, call, a.Name, err)
 		case len(asked) == 1:
 			res, err := fault.Call(ctx, h.caller, call)
 			results[i] = result(tool, res, err)
@@ -92,10 +93,33 @@ func (h *Host) Answer(ctx context.Context, asked ...ToolCall) []*mcp.CallToolRes
 func (h *Host) Call(ctx context.Context, tool *middleware.Tool, id string, arguments json.RawMessage) *mcp.CallToolResult {
 	call := middleware.Call{ID: id, Scope: h.o.Scope(ctx), Tool: tool, Arguments: written(arguments)}
 	if err := session.CheckArguments(call); err != nil {
-		return output.Failure(tool, err)
+		return h.refused(ctx, call, tool.Name(), err)
 	}
 	res, err := fault.Call(ctx, h.caller, call)
 	return result(tool, res, err)
+}
+
+// refused returns what the model reads of a call that cannot be made. A chain records it, and stops a loop of such calls.
+func (h *Host) refused(ctx context.Context, call middleware.Call, name string, err error) *mcp.CallToolResult {
+	tool := call.Tool
+	if c, ok := h.caller.(interface {
+		Refuse(ctx context.Context, call middleware.Call, err error) error
+	}); ok {
+		if tool == nil {
+			call.Tool = named(name)
+		}
+		err = c.Refuse(ctx, call, err)
+	}
+	return output.Failure(tool, err)
+}
+
+// named returns a tool of a name that no tool has, for the record.
+func named(name string) *middleware.Tool {
+	server, tool, ok := strings.Cut(name, "__")
+	if !ok {
+		server, tool = "", name
+	}
+	return &middleware.Tool{Server: server, Definition: &mcp.Tool{Name: tool}}
 }
 
 // written returns the arguments that a model wrote. Some write null for none.

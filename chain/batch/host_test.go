@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/budget"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/gofunc"
@@ -133,6 +135,53 @@ func TestFaultyCallsAreAnswered(t *testing.T) {
 	for i, res := range host.Answer(t.Context(), many...) {
 		if refused := strings.Contains(output.Text(res), "too many calls in one turn"); refused != (i >= 128) || refused != res.IsError {
 			t.Errorf("of 1000 calls, %d got %s", i, output.Text(res))
+		}
+	}
+}
+
+// Calls that cannot be made are stopped as a loop, and recorded, as others are.
+func TestFaultyCallsAreStoppedAndRecorded(t *testing.T) {
+	t.Parallel()
+	turn := []batch.ToolCall{
+		{ID: "a", Name: "add", Arguments: json.RawMessage(`{"a":1}`)},
+		{ID: "b", Name: "notes__get_note", Arguments: json.RawMessage(`{"id":`)},
+		{ID: "c", Name: "notes__get_note", Arguments: json.RawMessage(`{"id":"x","id":"y"}`)},
+	}
+	for name, calls := range map[string][]batch.ToolCall{"unknown": turn[:1], "cut off": turn[1:2], "twice": turn[2:], "in turn": turn} {
+		var records []audit.Record
+		trail := audit.New(audit.SinkFunc(func(_ context.Context, r audit.Record) error {
+			records = append(records, r)
+			return nil
+		}), audit.Options{})
+		d := newNotebook(t)
+		std := chain.Standard{Budget: budget.New(budget.Options{}), Audit: trail, PerCall: []middleware.Middleware{d.note}}
+		loop := chain.New(trail.Record, chain.Recover(), std.Budget, d.note, trail.Intent).Then(d.tools)
+		for kind, caller := range map[string]middleware.ToolCaller{"a standard chain": std.Then(d.tools), "one of another order": loop} {
+			records = nil
+			host := batch.NewHost(d.tools, caller, batch.HostOptions{Scope: func(context.Context) string { return kind }})
+			var stopped int
+			for range 12 {
+				for _, res := range host.Answer(t.Context(), calls...) {
+					switch text := output.Text(res); {
+					case strings.Contains(text, "__add"):
+						t.Errorf("the model did not write this name: %s", text)
+					case strings.Contains(text, "was stopped"):
+						stopped++
+					}
+				}
+			}
+			if len(calls) == 1 && stopped != 8 || stopped == 0 || len(d.calls) > 0 {
+				t.Errorf("%s, %s: %d of %d calls are stopped as a loop; passed on: %q", name, kind, stopped, 12*len(calls), d.calls)
+			}
+			if len(records) != 12*len(calls) {
+				t.Fatalf("%s, %s: %d records, want %d", name, kind, len(records), 12*len(calls))
+			}
+			for i, r := range records {
+				want := calls[i%len(calls)]
+				if !strings.HasSuffix(want.Name, r.Tool) || r.Tool == "" || r.Call != want.ID || r.Kind != audit.End || r.Outcome == audit.OK {
+					t.Errorf("%s, %s: the record is %+v", name, kind, r)
+				}
+			}
 		}
 	}
 }
