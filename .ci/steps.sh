@@ -291,15 +291,18 @@ ci_features() {
 # corpus are in the tests. A number of inputs instead of a time: a run that ends by the clock sometimes fails with
 # only "context deadline exceeded". The corpus grows in Go's build cache.
 ci_fuzz() {
-	local package dir target targets=0 amount=${FUZZ_TIME:-20000x}
-	$long && amount=${FUZZ_TIME:-2000000x}
-	[[ $1 != verify ]] || real_servers # a client of npm reads along
+	local package dir target targets=0 inputs=10000
+	if [[ $1 == verify ]]; then
+		real_servers # a client of npm reads along, so that an input takes milliseconds
+		inputs=1000
+	fi
+	! $long || inputs=$((inputs * 200))
 	while read -r package dir; do
 		if ! $long && git diff --quiet "$base" -- "$dir"/*.go; then
 			continue
 		fi
 		for target in $(grep -hoE '^func Fuzz[A-Za-z0-9_]*\(' "$dir"/*_test.go 2>/dev/null | sed -E 's/^func //; s/\($//' | sort -u); do
-			run go -C "$1" test -run '^$' -fuzz "^$target\$" -fuzztime "$amount" -timeout=2h "$package"
+			run go -C "$1" test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZ_TIME:-${inputs}x}" -timeout=2h "$package"
 			targets=$((targets + 1))
 		done
 	done < <(go -C "$1" list -f '{{.ImportPath}} {{.Dir}}' ./...)
