@@ -90,7 +90,8 @@ func TestAcceptedDefinitions(t *testing.T) {
 		"a name as the agent writes it":           {"my_files__get_page", `{}`, "allow", "allow"},
 		"a server whose name begins as another's": {"work2__get_page", `{}`, "allow", "allow"},
 	} {
-		t.Run(name, func(t *testing.T) { // one after the other: a new tool of a server takes its others away for a moment
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			e := event("mcp__"+tt.tool, tt.input, withID(name))
 			if got, why := decided(t, plain, "claude-code", e); got != tt.byName {
 				t.Errorf("by its name: got %s (%s), want %s", got, why, tt.byName)

@@ -3,10 +3,12 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog/pins"
@@ -126,19 +128,18 @@ func (h *Host) find(server string, tool Hosted) (*set, *middleware.Tool, error) 
 		}
 		h.set = made
 	} else if !known {
-		h.set.catalog.Remove(server)
 		if err := h.add(h.set, server); err != nil {
 			return nil, nil, err
 		}
 	}
 	found, ok := h.set.Lookup(server, name)
 	if !ok {
-		return nil, nil, fmt.Errorf("proxy: the scopes do not cover the tool %s/%s", server, name)
+		return nil, nil, fmt.Errorf("proxy: the tool %s/%s is not offered: the scopes do not cover it, or its name or its definition cannot be taken", server, name)
 	}
 	return h.set, found, nil
 }
 
-// add puts the tools of a server into the catalog of a set.
+// add puts the tools of a server into the catalog of a set, in one step: calls of those that it has already go on.
 func (h *Host) add(to *set, server string) error {
 	if h.proxy.trusts(to.plan.policy, server) {
 		to.catalog.Trust(server)
@@ -153,7 +154,41 @@ func (h *Host) add(to *set, server string) error {
 		}
 		definitions = append(definitions, t.Definition)
 	}
-	return to.catalog.AddTools(server, h.execute, definitions...)
+	if there := to.hosted[server]; there != nil {
+		there.tools.Store(&mcp.ListToolsResult{Tools: definitions})
+		return to.catalog.Refresh(context.Background(), server)
+	}
+	first := &hosted{execute: h.execute}
+	first.tools.Store(&mcp.ListToolsResult{Tools: definitions})
+	if err := to.catalog.Add(context.Background(), server, first); err != nil {
+		return err
+	}
+	to.hosted[server] = first
+	return nil
+}
+
+// hosted are the tools of one server of a host, as the session of a server that lists more of them by and by.
+type hosted struct {
+	tools   atomic.Pointer[mcp.ListToolsResult]
+	execute middleware.ToolCaller
+}
+
+// ListTools implements [catalog.Session].
+func (s *hosted) ListTools(context.Context, *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
+	return s.tools.Load(), nil
+}
+
+// SendCall executes a call.
+func (s *hosted) SendCall(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+	return s.execute.CallTool(ctx, call)
+}
+
+// OverHTTP reports that nothing about a call is heard of HTTP.
+func (s *hosted) OverHTTP() bool { return false }
+
+// CallTool is not called, since the catalog sends calls by SendCall.
+func (s *hosted) CallTool(context.Context, *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+	return nil, errors.New("proxy: the tools of a host are called by SendCall")
 }
 
 // newHostSet returns an empty set for the tools of a host.
@@ -163,7 +198,7 @@ func (p *plan) newHostSet(early bool) (*set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.reviews = held
+	s.reviews, s.hosted = held, make(map[string]*hosted)
 	std := p.standard
 	std.Cache, std.Retry, std.Timeout = nil, nil, nil
 	if trail, doubts := std.Audit, std.Doubt; early && trail != nil && doubts != nil && std.Observe == nil {

@@ -41,7 +41,8 @@ type set struct {
 	catalog *catalog.Catalog
 	granted *catalog.View // what the caller's token covers; nil is everything
 	caller  middleware.ToolCaller
-	reviews *reviews // of a [Host]; nil otherwise
+	reviews *reviews           // of a [Host]; nil otherwise
+	hosted  map[string]*hosted // of a [Host], by server
 	added   map[*server]bool
 	last    map[*server]*listing // the latest of each
 }
