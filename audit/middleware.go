@@ -87,6 +87,9 @@ func (r *recorder) Describe() middleware.Description {
 	return middleware.Description{Kind: "record", Next: r.next}
 }
 
+// CountsRefused reports that calls which cannot be made are recorded as well, see package chain.
+func (*recorder) CountsRefused() bool { return true }
+
 func (r *recorder) CallTool(ctx context.Context, call middleware.Call) (res *mcp.CallToolResult, err error) {
 	p := r.trail.begin(ctx)
 	returned := false

@@ -74,6 +74,9 @@ func (b *budget) Describe() middleware.Description {
 	return middleware.Description{Kind: "budget", Next: b.next}
 }
 
+// CountsRefused reports that calls which cannot be made count as well, see package chain.
+func (*budget) CountsRefused() bool { return true }
+
 func (b *budget) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if ctx.Err() != nil {
 		return nil, fault.GivenUp(ctx)

@@ -14,19 +14,16 @@ func (e *entry) Refuse(ctx context.Context, call middleware.Call, err error) err
 	var caller middleware.ToolCaller = middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 		return nil, err
 	})
-	for _, link := range e.count { // a middleware keeps nothing for one chain alone
+	for _, link := range e.count {
 		caller = link(caller)
 	}
 	_, err = caller.CallTool(e.chain.Enter(ctx, &call), call)
 	return err
 }
 
-// countsRefused reports whether a middleware is one of those that calls pass which cannot be made.
+// countsRefused reports whether a middleware is one of those that calls pass which cannot be made: it reads nothing of a
+// call but its tool's name and the bytes of its arguments, and keeps nothing for one chain alone.
 func countsRefused(link middleware.ToolCaller) bool {
-	d, ok := link.(middleware.Describer)
-	if !ok {
-		return false
-	}
-	kind := d.Describe().Kind
-	return kind == "record" || kind == "budget"
+	c, ok := link.(interface{ CountsRefused() bool })
+	return ok && c.CountsRefused()
 }
