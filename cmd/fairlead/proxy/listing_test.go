@@ -18,6 +18,7 @@ func TestListOlderThanAnAnnouncement(t *testing.T) {
 		c.send(`{"jsonrpc":"2.0","id":"old","method":"tools/list"}`)
 		synctest.Wait() // the server has put its answer together
 		s.redefine(readThing)
+		synctest.Wait() // the proxy has its announcement; a call before that may go on
 		answer := make(chan string)
 		go func() { answer <- c.call(`{"name":"add_thing"}`) }()
 		synctest.Wait()
