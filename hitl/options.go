@@ -56,7 +56,8 @@ type Options struct {
 	// with the tool's definition, in any case.
 	AlwaysLifetime time.Duration
 	// AlwaysAtOnce offers to remember an approval for always at the first question. By default that is offered once one
-	// person has approved three calls in a row that it would have covered; for the session it is offered at once.
+	// person has approved three calls in a row that it would have covered, also in earlier processes if the Store is an
+	// [approvals.History] and the arguments were the same; for the session it is offered at once.
 	AlwaysAtOnce bool
 	// Patterns returns what else to offer for being remembered, if it covers the call, within
 	// the time of the question. A panic denies the call. Nil offers nothing more.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/internal/habits"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/lifecycle"
 	"github.com/fairlead-go/fairlead/middleware"
@@ -113,7 +114,7 @@ func (m memory) offer(ctx context.Context, call middleware.Call, r *Request) {
 		return err == nil && its == exact
 	}
 	longest := m.longest(&call, same)
-	if r.Suggestion != "" { // with the members left free that it names
+	if r.Suggestion != "" || longest < m.Remember && m.approvedBefore(ctx, &call) { // a suggestion names the members left free
 		longest = m.Remember
 	}
 	r.Offers = []Offer{{Longest: longest, Lifetime: m.AlwaysLifetime, SessionLifetime: m.SessionLifetime}}
@@ -141,6 +142,24 @@ func (m memory) longest(call *middleware.Call, covers func(json.RawMessage) bool
 		return Session
 	}
 	return m.Remember
+}
+
+// approvedBefore reports whether the store, which may be older than the process, has the approvals of the same call that
+// are enough for always. It has hashes of exact bytes, so that another spelling of the same arguments does not count.
+func (m memory) approvedBefore(ctx context.Context, call *middleware.Call) bool {
+	history, ok := m.Store.(approvals.History)
+	if !ok {
+		return false
+	}
+	row, err := history.Approved(ctx, call.Scope, call.Tool.Server, call.Tool.Name())
+	if err != nil {
+		m.Logger.LogAttrs(ctx, slog.LevelError, "hitl: the store failed, so always is not offered", slog.Any("err", err))
+		return false
+	}
+	now := entry("", call, time.Time{})
+	return len(row) >= habits.Enough && !slices.ContainsFunc(row, func(a approvals.Approval) bool {
+		return a.Arguments != now.Arguments || a.Definition != now.Definition || a.Class != now.Class || !safetext.SameName(a.By, row[0].By)
+	})
 }
 
 // rule returns an approval that is to be remembered, nil for none. What was not offered is not

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -530,6 +532,72 @@ func TestAlwaysIsOfferedAfterThree(t *testing.T) {
 				if n := i / 2; len(got) != n+1 || got[n] != tt.want[i+1] {
 					t.Fatalf("question %d: got %q, want %q", n, got, tt.want[i+1])
 				}
+			}
+		})
+	}
+}
+
+// The approvals that lead to always are counted over a restart, by a store that has them, as long as they are one person's,
+// of the same bytes, the same definition and class, and not denied since.
+func TestAlwaysIsOfferedAfterARestart(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		paths  []string // of the calls that are approved before the restart; no.txt is denied
+		by     []string // who approves each; "ann" if there are fewer
+		second func(*middleware.Tool)
+		after  time.Duration
+		want   bool
+	}{
+		{name: "the same", paths: []string{"a.txt", "a.txt", "a.txt"}, want: true},
+		{name: "two", paths: []string{"a.txt", "a.txt"}},
+		{name: "the last three are the same", paths: []string{"b.txt", "a.txt", "a.txt", "a.txt"}, want: true},
+		{name: "another one", paths: []string{"a.txt", "a.txt", "b.txt", "a.txt"}},
+		{name: "a denial at the end", paths: []string{"a.txt", "a.txt", "a.txt", "no.txt"}},
+		{name: "two people", paths: []string{"a.txt", "a.txt", "a.txt"}, by: []string{"ann", "bob"}},
+		{name: "another definition", paths: []string{"a.txt", "a.txt", "a.txt"}, second: func(t *middleware.Tool) { t.Digest[0]++ }},
+		{name: "another class", paths: []string{"a.txt", "a.txt", "a.txt"}, second: func(t *middleware.Tool) { t.Annotations = annotation.Annotations{} }},
+		{name: "within a month", paths: []string{"a.txt", "a.txt", "a.txt"}, after: 29 * 24 * time.Hour, want: true},
+		{name: "after a month", paths: []string{"a.txt", "a.txt", "a.txt"}, after: 31 * 24 * time.Hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "approvals")
+			offered, asked := false, 0
+			process := func(calls ...middleware.Call) {
+				store, err := approvals.OpenFile(file, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer store.Close()
+				c := hitl.New(hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+					offered = slices.ContainsFunc(r.Offers, func(o hitl.Offer) bool { return o.Longest == hitl.Always })
+					by := "ann"
+					if asked < len(tt.by) {
+						by = tt.by[asked]
+					}
+					asked++
+					if strings.Contains(string(r.Arguments), "no.txt") {
+						return hitl.Decision{By: by}, nil
+					}
+					return hitl.Decision{Verdict: hitl.Approved, By: by}, nil
+				}), hitl.Options{Remember: hitl.Always, Store: store})(guarded(new(executor)))
+				for _, call := range calls {
+					_, _ = c.CallTool(t.Context(), call)
+				}
+			}
+			for _, path := range tt.paths { // each in a process of its own
+				process(with(deletes(t), `{"path":"`+path+`"}`))
+			}
+			time.Sleep(tt.after)
+			last := deletes(t)
+			if tt.second != nil {
+				other := *last.Tool
+				tt.second(&other)
+				last.Tool = &other
+			}
+			process(last)
+			if asked != len(tt.paths)+1 || offered != tt.want {
+				t.Errorf("%s: asked %d times, always is offered: %t, want %t", tt.name, asked, offered, tt.want)
 			}
 		})
 	}

@@ -56,11 +56,14 @@ type book struct {
 	approvals map[string]Approval
 	ended     []string                       // oldest first
 	standing  map[string]map[string]Standing // by scope and ID
+	rows      map[toolKey][]given            // of a history, oldest first
 }
 
 func newBook(write func(entry) error) book {
 	alone := func(bool) (func(), error) { return func() {}, nil }
-	return book{write: write, lock: alone, approvals: make(map[string]Approval), standing: make(map[string]map[string]Standing)}
+	return book{
+		write: write, lock: alone, approvals: make(map[string]Approval), standing: make(map[string]map[string]Standing), rows: make(map[toolKey][]given),
+	}
 }
 
 func (b *book) Add(_ context.Context, a Approval) error {
@@ -211,6 +214,9 @@ func (b *book) apply(e entry) {
 		}
 	case advanced:
 		b.advance(e.ID, *e.Change)
+		if to := e.Change.To; to == Approved || to == Denied {
+			b.decided(b.approvals[e.ID], e.At)
+		}
 	case remembered:
 		s := *e.Standing
 		if b.standing[s.Scope] == nil {

@@ -14,8 +14,10 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
+// Enough is how many equal approvals without a denial there are before one is offered that is not asked about again.
+const Enough = 3
+
 const (
-	enough   = 3       // equal approvals without a denial
 	maxTools = 1000    // the one that was used least recently is dropped
 	maxBytes = 4 << 10 // of the arguments of one call; longer ones follow no rule
 )
@@ -52,7 +54,7 @@ func (h Habits) Decided(call *middleware.Call, approved bool, by string) {
 	if !safetext.SameName(before.by, by) {
 		before.calls = nil
 	}
-	calls := append([]json.RawMessage{}, before.calls[max(0, len(before.calls)-enough+1):]...)
+	calls := append([]json.RawMessage{}, before.calls[max(0, len(before.calls)-Enough+1):]...)
 	h.last.Add(t, habit{by, append(calls, bytes.Clone(call.Arguments))})
 }
 
@@ -60,14 +62,14 @@ func (h Habits) Decided(call *middleware.Call, approved bool, by string) {
 // arguments of each; they are enough for an approval that is not asked about again.
 func (h Habits) Cover(call *middleware.Call, covers func(arguments json.RawMessage) bool) bool {
 	its, _ := h.last.Get(toolOf(call))
-	return len(its.calls) >= enough && !slices.ContainsFunc(its.calls, func(a json.RawMessage) bool { return !covers(a) })
+	return len(its.calls) >= Enough && !slices.ContainsFunc(its.calls, func(a json.RawMessage) bool { return !covers(a) })
 }
 
 // Suggestion describes the rule that covers a call and the last ones, if one person approved them without a
 // denial and they are enough for a rule, and "" if not.
 func (h Habits) Suggestion(call *middleware.Call) string {
 	its, _ := h.last.Get(toolOf(call))
-	if len(its.calls) < enough {
+	if len(its.calls) < Enough {
 		return ""
 	}
 	rule := approvals.Rule(call.Arguments, its.calls)
