@@ -59,7 +59,7 @@ func (s *session) belongs(from *server, m *message, about string) (*message, str
 		}
 	case "notifications/elicitation/complete":
 		id := member(m.Params, "elicitationId")
-		if of, ok := s.forms.Load(string(id)); len(s.servers) > 1 && (!ok || of != from) {
+		if len(s.servers) > 1 && s.forms.by(string(id)) != from {
 			return s.foreign(from, m, "elicitation", id), ""
 		}
 	}
@@ -76,12 +76,15 @@ func (s *session) foreign(from *server, m *message, what string, id json.RawMess
 // form keeps whose form an elicitation is that the client opens at an address: of a question, or of an error that wants
 // one first.
 func (s *session) form(from *server, m *message) {
+	if len(s.servers) == 1 { // all are its own
+		return
+	}
 	if m.Method == "elicitation/create" {
 		if id := member(m.Params, "elicitationId"); id != nil {
-			s.forms.LoadOrStore(string(id), from)
+			s.forms.claim(string(id), from)
 		}
 	}
-	if m.Error == nil || len(s.servers) == 1 {
+	if m.Error == nil {
 		return
 	}
 	var all []json.RawMessage
@@ -90,7 +93,7 @@ func (s *session) form(from *server, m *message) {
 	}
 	for _, one := range all {
 		if id := member(one, "elicitationId"); id != nil {
-			s.forms.LoadOrStore(string(id), from)
+			s.forms.claim(string(id), from)
 		}
 	}
 }

@@ -146,7 +146,9 @@ func (r *request) end(m *message, err error) {
 	if err == nil {
 		r.server.session.greeted.Store(true)
 		r.server.fared(nil)
-		r.server.subscriptions.note(r.message, m)
+		if !r.server.subscriptions.note(r.message, m) {
+			r.server.log.Warn("proxy: the client has more subscriptions than the proxy keeps; one ends with a restart of the server")
+		}
 	}
 	switch {
 	case r.answer != nil:

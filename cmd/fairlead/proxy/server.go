@@ -101,6 +101,9 @@ func (s *server) ready(ctx context.Context) (link, error) {
 
 // ask makes the client's request as one of ours once there is a server, and waits for its result.
 func (s *server) ask(ctx context.Context, m *message) (json.RawMessage, error) {
+	if err := s.subscriptions.room(m); err != nil {
+		return nil, err
+	}
 	answer, err := s.exchangeAgain(ctx, m.Method, m.Params, m.id())
 	if err != nil {
 		return nil, err
@@ -195,6 +198,10 @@ func (s *server) relay(ctx context.Context, m *message) {
 	case away:
 		return
 	case m.isRequest():
+		if err := s.subscriptions.room(m); err != nil {
+			s.session.giveUp(m, err)
+			return
+		}
 		r := &request{message: m, server: s, about: m.id(), passed: m.Method != methodListen}
 		if r.passed {
 			s.session.passed.Add(1)

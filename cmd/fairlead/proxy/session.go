@@ -44,7 +44,7 @@ type session struct {
 	ctx    context.Context
 	stop   context.CancelCauseFunc
 	tokens sync.Map // a tokenOf by the progress token
-	forms  sync.Map // the server of an elicitation at an address, by its ID
+	forms  claims   // IDs of elicitations at an address
 
 	servers []*server
 	tools   tools

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 
@@ -102,7 +103,9 @@ func (s *session) listAll(member string) func(context.Context, *message) (json.R
 				kind, _, _ := strings.Cut(m.Method, "/")
 				s.servers[i].without(kind, errs[i])
 			}
-			all = append(all, s.owners.keep(s.servers[i], member, list)...)
+			if errs[i] == nil {
+				all = append(all, s.owners.keep(s.servers[i], member, list)...)
+			}
 		}
 		result := map[string]any{member: all}
 		if m.meta[mcp.MetaKeyProtocolVersion] != nil {
@@ -145,44 +148,79 @@ func prefixed(server, name string) string {
 
 // owners say which server has what was listed.
 type owners struct {
-	prompts   sync.Map // an owned by its name at the client
-	resources sync.Map // a *server by URI
+	resources claims // URIs
+
+	mu      sync.Mutex
+	prompts map[*server]map[string]string // of the last list of each, the name there by the name at the client
 }
 
-// owned is a thing of a server, with its name there.
+// keep records the owners of things, and renames prompts for the client.
+func (o *owners) keep(s *server, member string, list []json.RawMessage) []json.RawMessage {
+	if member == "prompts" {
+		return o.keepPrompts(s, list)
+	}
+	for _, raw := range list {
+		o.resources.claim(cmp.Or(textOf(raw, "uri"), textOf(raw, "uriTemplate")), s)
+	}
+	return list
+}
+
+// keepPrompts keeps the prompts of a server in place of those that it had before, and returns them with their names at
+// the client. It leaves out what is more than it keeps, so that each one that is listed can be asked for.
+func (o *owners) keepPrompts(s *server, list []json.RawMessage) []json.RawMessage {
+	kept, bytes := make(map[string]string), 0
+	for i, raw := range list {
+		name := textOf(raw, "name")
+		known := prefixed(s.Name, name)
+		if bytes += len(name) + len(known); i >= maxClaims || bytes > maxClaimsBytes {
+			s.log.Warn("proxy: the server lists more prompts than the proxy keeps; the others were left out",
+				slog.Int("listed", len(list)), slog.Int("kept", i))
+			list = list[:i]
+			break
+		}
+		kept[known] = name
+		list[i] = withMember(raw, "name", known)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.prompts == nil {
+		o.prompts = make(map[*server]map[string]string)
+	}
+	o.prompts[s] = kept
+	return list
+}
+
+// owned is a prompt of a server, with its name there.
 type owned struct {
 	server *server
 	name   string
 }
 
-// keep records the owners of things, and renames prompts for the client.
-func (o *owners) keep(s *server, member string, list []json.RawMessage) []json.RawMessage {
-	for i, raw := range list {
-		if member == "prompts" {
-			name := textOf(raw, "name")
-			known := prefixed(s.Name, name)
-			o.prompts.Store(known, owned{s, name})
-			list[i] = withMember(raw, "name", known)
-		} else {
-			o.resources.LoadOrStore(cmp.Or(textOf(raw, "uri"), textOf(raw, "uriTemplate")), s)
+// promptOf returns the prompt that has a name at the client. Of two the first server's counts, as configured.
+func (s *session) promptOf(known string) (owned, bool) {
+	s.owners.mu.Lock()
+	defer s.owners.mu.Unlock()
+	for _, one := range s.servers {
+		if name, ok := s.owners.prompts[one][known]; ok {
+			return owned{one, name}, true
 		}
 	}
-	return list
+	return owned{}, false
 }
 
 // prompt finds a prompt by its name at the client.
 func (s *session) prompt(ctx context.Context, known string, m *message) (owned, error) {
-	o, ok := s.owners.prompts.Load(known)
+	o, ok := s.promptOf(known)
 	if !ok {
 		list := &message{ID: m.ID, Method: "prompts/list", Params: s.withMeta(struct{}{})}
 		if _, err := s.listAll("prompts")(ctx, list); err != nil {
 			return owned{}, err
 		}
-		if o, ok = s.owners.prompts.Load(known); !ok {
-			return owned{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "proxy: no server has this prompt"}
+		if o, ok = s.promptOf(known); !ok {
+			return owned{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "proxy: no server lists this prompt"}
 		}
 	}
-	return o.(owned), nil
+	return o, nil
 }
 
 // getPrompt asks the server of a prompt for it, by its name there.
@@ -210,8 +248,8 @@ func (s *session) complete(ctx context.Context, m *message) (json.RawMessage, er
 // askOwnerOf asks the server that listed a URI, or else one after the other until one has an answer.
 // None of these requests changes what a person would be asked about.
 func (s *session) askOwnerOf(ctx context.Context, m *message, uri string) (result json.RawMessage, err error) {
-	if owner, ok := s.owners.resources.Load(uri); ok {
-		return owner.(*server).ask(ctx, m)
+	if owner := s.owners.resources.by(uri); owner != nil {
+		return owner.ask(ctx, m)
 	}
 	err = errLate
 	for _, one := range s.servers {
