@@ -46,7 +46,10 @@ func clusterOf(t *testing.T) (url string, nodes []*redistest.Server) {
 		ready := 0
 		for _, c := range clients {
 			info := c.ClusterInfo(t.Context()).Val()
-			if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") {
+			// A node calls the state ok while it does not know yet who has the other slots. A client that asks it then
+			// takes any node for the master of those.
+			if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") &&
+				strings.Contains(info, fmt.Sprint("cluster_slots_assigned:", slots)) {
 				ready++
 			}
 		}

@@ -105,8 +105,9 @@ func Call(ctx context.Context, call *middleware.Call, lookup Lookup) (*mcp.CallT
 	if tool.Annotations.AuditRequired == annotation.Yes && !callstate.Marked(ctx, call) {
 		return nil, &RefusedError{Tool: tool, Reason: "its calls must be recorded before they are made, and nothing has recorded this one; put audit into the chain", Err: errUnrecorded}
 	}
-	if !tool.Safety().MustConfirm() {
-		if callstate.Find(ctx, call) != nil { // a person approved it all the same: this definition
+	asked := callstate.Find(ctx, call) != nil // a person approved it, whatever its class is by now
+	if class := tool.Safety(); class == annotation.Safe || class == annotation.Moderate && !asked {
+		if asked { // this definition
 			if target, err = settled(ctx, *call, target, lookup); err != nil {
 				return nil, err
 			}
@@ -120,7 +121,8 @@ func Call(ctx context.Context, call *middleware.Call, lookup Lookup) (*mcp.CallT
 	return approved(ctx, *call, target, lookup)
 }
 
-// approved makes a call that a person has to approve, if one has.
+// approved makes a call that a person has to approve, if one has. It also makes one that a person was asked about for
+// another reason, or before its class was lowered, unless it only reads: an approval is good for one execution.
 func approved(ctx context.Context, call middleware.Call, target Target, lookup Lookup) (*mcp.CallToolResult, error) {
 	tool, grant := call.Tool, callstate.Find(ctx, &call)
 	if grant == nil {

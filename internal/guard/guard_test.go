@@ -205,6 +205,50 @@ func TestGrantIsGoodForOneHandOver(t *testing.T) {
 	}
 }
 
+// An approval is good for one execution, although the host has lowered the class since the person was asked. A read
+// may be repeated.
+func TestGrantIsGoodForOneExecutionWhateverTheClassIsByThen(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		lowered annotation.Annotations
+		runs    int64
+	}{{annotation.Update(), 1}, {annotation.Write(), 1}, {annotation.ReadOnly(), 2}} {
+		its := deletes(t)
+		e := new(executor)
+		g := guard.New(e, as(tool(t, "delete", tt.lowered)))
+		ctx, _ := give(t.Context(), its)
+		if _, err := g.CallTool(ctx, its); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.CallTool(ctx, its); (err == nil) != (tt.runs == 2) || err != nil && !errors.Is(err, guard.ErrRefused) {
+			t.Errorf("%v: got error %v", tt.lowered, err)
+		}
+		e.want(t, tt.runs)
+	}
+}
+
+// A call that a person approved waits until each announced change was read, and is then the tool's as it is now.
+func TestApprovedCallWaitsForAnnouncedChanges(t *testing.T) {
+	t.Parallel()
+	for _, is := range []annotation.Annotations{annotation.ReadOnly(), annotation.Update(), annotation.Destructive()} {
+		its := deletes(t)
+		its.Tool = tool(t, "delete", is)
+		unread, e := true, new(executor)
+		g := guard.For(func(context.Context, middleware.Call) (guard.Target, error) {
+			return guard.Target{
+				Tool: its.Tool, Next: e,
+				Current: func() bool { return !unread },
+				Settle:  func(context.Context) error { unread = false; return nil },
+			}, nil
+		})
+		ctx, _ := give(t.Context(), its)
+		if _, err := g.CallTool(ctx, its); err != nil || unread {
+			t.Errorf("%v: got error %v; the change is unread: %v", is, err, unread)
+		}
+		e.want(t, 1)
+	}
+}
+
 // Of concurrent calls one wins, every time.
 func TestGrantIsSpentAtomically(t *testing.T) {
 	t.Parallel()
