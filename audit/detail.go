@@ -108,7 +108,7 @@ func (p *passage) clean(v any) any {
 func (p *passage) decide(r *Record, said *callstate.Record) {
 	for _, f := range said.Decisions {
 		why := said.Memory(f)
-		if p.level == full {
+		if p.level == full || f.Stage == "output" { // which has names of members alone
 			why = cmp.Or(why, p.redact.Text(f.Why))
 		}
 		r.Decisions = append(r.Decisions, Decision{Stage: f.Stage, What: f.What, Why: why})

@@ -106,6 +106,9 @@ func (r *recorder) CallTool(ctx context.Context, call middleware.Call) (res *mcp
 
 // end records the outcome. It comes after every intent of the call, and none follows it.
 func (p *passage) end(call *middleware.Call, res *mcp.CallToolResult, err error) {
+	if err == nil && res != nil {
+		callstate.ReadEarly(p, res)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true

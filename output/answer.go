@@ -26,6 +26,13 @@ type answer struct {
 	keepUnnamed bool
 	open, end   string // the fence, "" for none
 
+	contents, others []mcp.Content // for the model, and for the user alone
+
+	prepared bool
+	unready  error  // of prepare
+	note     string // about what is left out, "" for none
+	unnamed  unnamed
+
 	parts      []*part
 	main       any // ours to write to
 	hasMain    bool
@@ -36,14 +43,26 @@ type answer struct {
 	lost       trim.Loss
 	gone       int // parts that did not fit
 	dropped    int // parts that do not keep to the contract
+	withheld   int // of those, what no text has
 	next       any // how to ask for the rest, nil for no way
 }
 
-// shown returns what the model sees of the contents. moved is set if they are not those of the result.
-func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult, error) {
-	for _, content := range contents {
-		a.parts = append(a.parts, newPart(content))
+// prepare reads the answer and leaves out what the contract does not name, once.
+func (a *answer) prepare() error {
+	if a.prepared {
+		return a.unready
 	}
+	a.prepared = true
+	if err := a.read(); err != nil {
+		a.unready = withheld(a.call.Tool, "cannot be read", err)
+	} else if err := a.sanitize(); err != nil {
+		a.unready = withheld(a.call.Tool, "is not what its output schema promises", err)
+	}
+	return a.unready
+}
+
+// shown returns what the model sees of the contents. moved is set if they are not those of the result.
+func (a *answer) shown(moved bool) (*mcp.CallToolResult, error) {
 	fenced := a.open != "" && a.res.StructuredContent != nil
 	a.rewrite = a.contract != nil || a.page.skips() || fenced
 	if !a.rewrite && a.surelyFits() {
@@ -52,12 +71,11 @@ func (a *answer) shown(contents []mcp.Content, moved bool) (*mcp.CallToolResult,
 		}
 		return a.res, nil
 	}
-	if err := a.read(); err != nil {
-		return nil, withheld(a.call.Tool, "cannot be read", err)
+	if err := a.prepare(); err != nil {
+		return nil, err
 	}
-	if err := a.sanitize(); err != nil {
-		return nil, withheld(a.call.Tool, "is not what its output schema promises", err)
-	}
+	a.note = a.leftOut()
+	fenced = fenced || a.note != "" && len(a.parts) == 0 // a client that reads texts if there are any would miss the rest
 	if fenced && a.structured && !slices.ContainsFunc(a.parts, func(p *part) bool { return p.isMain }) {
 		a.parts = append(a.parts, &part{content: text(""), isText: true, tree: a.main, isDoc: true, isMain: true}) // inside the fence
 	}
@@ -91,9 +109,9 @@ func (a *answer) surelyFits() bool {
 	return err == nil && len(raw) <= a.limit
 }
 
-// room is what the limit leaves for the contents inside the fence.
+// room is what the limit leaves for the contents inside the fence, beside what the model reads about what is left out.
 func (a *answer) room() int {
-	return a.limit - trim.Text(a.open, a.limit) - trim.Text(a.end, a.limit)
+	return a.limit - trim.Text(a.open, a.limit) - trim.Text(a.end, a.limit) - trim.Text(a.note, a.limit)
 }
 
 // read decodes the documents, and finds the main one and the texts that repeat it.
@@ -148,9 +166,12 @@ func (a *answer) result() *mcp.CallToolResult {
 	if a.end != "" {
 		out.Content = append(out.Content, text(a.end))
 	}
+	if a.note != "" {
+		out.Content = append(out.Content, text(a.note))
+	}
 	switch {
 	case a.isCut:
-		out.Content = append(out.Content, text(a.note()))
+		out.Content = append(out.Content, text(a.cutNote()))
 		out.Meta = maps.Clone(out.Meta)
 		if out.Meta == nil {
 			out.Meta = make(mcp.Meta)

@@ -63,6 +63,10 @@ func (a *answer) cut() error {
 	}
 	a.isCut = true
 	room := a.room() - trim.Text(a.longestNote(), a.limit)
+	if room < leastPart && a.note != "" { // then the note about the cut counts the members
+		room += trim.Text(a.note, a.limit)
+		a.lost.Members, a.gone, a.note = len(a.unnamed.paths), a.withheld, ""
+	}
 	if room < leastPart { // for a cursor of the tool's own that is very long
 		return errTooLong
 	}
@@ -185,11 +189,11 @@ func (a *answer) longestNote() string {
 	if _, paged := a.page.list(a.main); paged { // and goes on, perhaps
 		longest.next = a.page.after(many)
 	}
-	return longest.note()
+	return longest.cutNote()
 }
 
-// note is the text for the model: what is missing and how to get it.
-func (a *answer) note() string {
+// cutNote is the text for the model: what is missing and how to get it.
+func (a *answer) cutNote() string {
 	var lost []string
 	add := func(n int, format string, args ...any) {
 		if n > 0 {

@@ -2,6 +2,7 @@ package output
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -13,7 +14,10 @@ func (a *answer) sanitize() error {
 		return nil
 	}
 	if a.res.IsError {
-		if a.structured && (a.strip(a.main) > 0 || a.contract.Check(a.main) != nil) {
+		if a.structured && (a.strip(a.main, new(unnamed)) > 0 || a.contract.Check(a.main) != nil) {
+			if !slices.ContainsFunc(a.parts, func(p *part) bool { return p.isMain }) { // no text has it
+				a.withheld++
+			}
 			a.main, a.hasMain, a.structured, a.changed = nil, false, false, true
 			a.dropped++
 			for _, p := range a.parts {
@@ -25,28 +29,32 @@ func (a *answer) sanitize() error {
 	if !a.hasMain {
 		return errors.New("there is no structured content")
 	}
-	a.changed = a.strip(a.main) > 0
+	a.changed = a.strip(a.main, &a.unnamed) > 0
 	for _, p := range a.parts {
 		if _, isText := p.content.(*mcp.TextContent); !isText || p.isMain || !jsontree.Likely(p.text) {
 			continue
 		}
+		var found unnamed
 		if p.isDoc {
-			a.strip(p.tree)
+			a.strip(p.tree, &found)
 		}
 		if !p.isDoc || a.contract.Check(p.tree) != nil { // what cannot be read cannot be checked
 			p.gone = true
 			a.dropped++
+			a.withheld++
+			continue
 		}
+		a.unnamed.join(found)
 	}
 	return nil
 }
 
-// strip takes members that the output schema does not name out of a document, and returns how many they were.
-func (a *answer) strip(v any) int {
+// strip takes members that the output schema does not name out of a document into found, and returns how many they were.
+func (a *answer) strip(v any, found *unnamed) int {
 	if a.keepUnnamed {
 		return 0
 	}
-	return a.shape.Strip(v)
+	return a.shape.Strip(v, found.add)
 }
 
 // check returns how the main document breaks the contract.

@@ -49,10 +49,11 @@ type own struct {
 	limit    *limit   // on the tools that the caller may use: [WithLimit]
 	admitted Admitted // to a session: [WithAdmitted]
 	ticket   Ticket   // of a batch: [WithTicket]
+	reading  Reading  // of the result, for the model: [WithReading]
 }
 
 func (o *own) empty() bool {
-	return o.judge == nil && o.limit == nil && o.admitted == (Admitted{}) && o.ticket == nil
+	return o.judge == nil && o.limit == nil && o.admitted == (Admitted{}) && o.ticket == nil && o.reading == nil
 }
 
 // A Point is a state that adds something, and what holds there, in one piece.

@@ -214,8 +214,16 @@ func (s *Shape) IsFixed() bool {
 	})
 }
 
-// Strip removes from v every member that the schemas do not name, at every depth, and returns how many.
-func (s *Shape) Strip(v any) int {
+// Element is what stands for any element of a list in the path of a member.
+const Element = "[]"
+
+// Strip removes from v every member that the schemas do not name, at every depth, and calls removed with the path of
+// each, which is valid until removed returns. It returns how many there were.
+func (s *Shape) Strip(v any, removed func(path []string)) int {
+	return s.strip(v, nil, removed)
+}
+
+func (s *Shape) strip(v any, path []string, removed func(path []string)) int {
 	if s == nil {
 		return 0
 	}
@@ -224,15 +232,17 @@ func (s *Shape) Strip(v any) int {
 	case map[string]any:
 		for k, e := range v {
 			if member, named := s.Lookup(k); named {
-				n += member.Strip(e)
+				n += member.strip(e, append(path, k), removed)
 			} else {
 				delete(v, k)
+				removed(append(path, k))
 				n++
 			}
 		}
 	case []any:
+		path = append(path, Element)
 		for i, e := range v {
-			n += s.Item(i).Strip(e)
+			n += s.Item(i).strip(e, path, removed)
 		}
 	}
 	return n

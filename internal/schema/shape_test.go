@@ -12,7 +12,7 @@ func TestNoShapeAllowsAll(t *testing.T) {
 	if m, named := s.Lookup("a"); m != nil || !named || s.Item(0) != nil || s.Requires("a") || s.IsFixed() || !s.NeedsNothingBut("a") {
 		t.Error("a nil shape has contents")
 	}
-	if got := s.Strip(map[string]any{"a": 1}); got != 0 {
+	if got := s.Strip(map[string]any{"a": 1}, func([]string) {}); got != 0 {
 		t.Errorf("%d members were stripped", got)
 	}
 }
