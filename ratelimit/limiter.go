@@ -110,6 +110,11 @@ func (l *limiter) wait(ctx context.Context, tool *middleware.Tool, scope string,
 		if deadline, ok := ctx.Deadline(); ok {
 			w.Longest = min(w.Longest, time.Until(deadline)-1)
 		}
+		if waited { // a call that does not wait has been checked a moment ago
+			if err := callstate.Of(ctx).Paused(tool); err != nil {
+				return err // before a token is taken, which the next one in line gets
+			}
+		}
 		wait, stands, err := l.take(ctx, w)
 		inLine = stands
 		switch {

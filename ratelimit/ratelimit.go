@@ -6,7 +6,9 @@
 // scopes a server sees up to n times its limit.
 //
 // Calls wait in the order of arrival and hold no token: the first takes the token of the tool and of the
-// server at one instant. So a call that is cancelled or refused has consumed nothing.
+// server at one instant. So a call that is cancelled or refused has consumed nothing. Neither has one whose server
+// asks for a pause while it waits: it leaves the line, and the retry of the same chain has it wait for the end of the
+// pause.
 //
 // Put it inside the cache, so that a hit costs no token, inside the confirmation, so that none ages while a
 // person thinks, and inside retry, so that every attempt pays, as chain.Standard does.

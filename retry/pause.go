@@ -2,6 +2,7 @@ package retry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -51,6 +52,22 @@ func (p *pauses) left(tool *middleware.Tool) time.Duration {
 type PausedError struct {
 	Tool *middleware.Tool
 	Wait time.Duration // until calls are taken again
+
+	of *pauses
+}
+
+// Paused returns a [*PausedError] during a pause of the tool, and nil otherwise.
+func (p *pauses) Paused(tool *middleware.Tool) error {
+	if left := p.left(tool); left > 0 {
+		return &PausedError{Tool: tool, Wait: left, of: p}
+	}
+	return nil
+}
+
+// refused reports whether a pause of these kept a call from being sent.
+func (p *pauses) refused(err error) bool {
+	paused, ok := errors.AsType[*PausedError](err)
+	return ok && paused.of == p
 }
 
 func (e *PausedError) Error() string {
@@ -83,7 +100,7 @@ func (r *retrier) pause(ctx context.Context, tool *middleware.Tool) error {
 		}
 		wait, ok := r.fits(ctx, left, r.spread(left))
 		if !ok {
-			return &PausedError{Tool: tool, Wait: left}
+			return &PausedError{Tool: tool, Wait: left, of: r.pauses}
 		}
 		if gone := sleep(ctx, wait); gone != nil {
 			return &middleware.NotSentError{Err: fmt.Errorf("retry: %w while waiting for the end of the pause that the server of %s asked for", gone, tool)}

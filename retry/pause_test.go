@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/fairlead-go/fairlead/retry"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -154,6 +156,77 @@ func TestWaitForAPauseEndsWithItsCall(t *testing.T) {
 		start := time.Now()
 		if _, err := c.CallTool(brief, call); !middleware.NotSent(err) || time.Since(start) != 0 {
 			t.Errorf("without the time to wait: got %v after %v", err, time.Since(start))
+		}
+	})
+}
+
+// A call that waits for a token of the rate limit is not sent within a pause that begins meanwhile, and takes no token:
+// another tool of the server has the next one.
+func TestPauseThatBeginsDuringAWaitForAToken(t *testing.T) {
+	t.Parallel()
+	for name, shared := range map[string]ratelimit.Limiter{"this process alone": nil, "a shared limiter": ratelimit.NewMemory()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				if shared != nil {
+					shared = ratelimit.NewMemory() // of this bubble
+				}
+				start := time.Now()
+				var mu sync.Mutex
+				sent := make(map[string][]time.Duration)
+				executor := middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+					mu.Lock()
+					at := time.Since(start)
+					sent[call.Tool.Name()] = append(sent[call.Tool.Name()], at)
+					mu.Unlock()
+					if at == 0 {
+						time.Sleep(500 * time.Millisecond)
+						return nil, refusal(3 * time.Second)
+					}
+					return answer, nil
+				})
+				limits := ratelimit.New(ratelimit.Options{PerMinute: 60, Burst: 1, Shared: shared})
+				c := chain.New(retry.New(retry.Options{Rand: func() float64 { return 0 }}), limits).Then(executor)
+				paused, other := testtool.New("crm", "create_order", annotation.Destructive()), testtool.New("crm", "get_order", annotation.ReadOnly())
+				var all sync.WaitGroup
+				for _, tool := range []*middleware.Tool{paused, paused, other} {
+					all.Go(func() {
+						if _, err := c.CallTool(t.Context(), middleware.Call{Tool: tool}); err != nil {
+							t.Error(err)
+						}
+					})
+					synctest.Wait()
+				}
+				all.Wait()
+				if got := sent["create_order"]; len(got) != 3 || got[1] < 3500*time.Millisecond {
+					t.Errorf("the tool with the pause was called at %v, want three calls, two of them from 3.5s on", got)
+				}
+				if got := sent["get_order"]; len(got) != 1 || got[0] > 1500*time.Millisecond {
+					t.Errorf("the other tool was called at %v, want the token of the one that left the line", got)
+				}
+			})
+		})
+	}
+}
+
+// A call that finds a pause at the rate limit which is too long for it is not sent, and that is what the model reads.
+func TestPauseTooLongDuringAWaitForAToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		executor := middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+			calls++
+			time.Sleep(500 * time.Millisecond)
+			return nil, refusal(time.Minute)
+		})
+		c := chain.New(retry.New(retry.Options{}), ratelimit.New(ratelimit.Options{PerMinute: 60, Burst: 1})).Then(executor)
+		tool := testtool.New("crm", "create_order", annotation.Destructive())
+		go func() { _, _ = c.CallTool(t.Context(), middleware.Call{Tool: tool}) }()
+		synctest.Wait()
+		_, err := c.CallTool(t.Context(), middleware.Call{Tool: tool})
+		paused, ok := errors.AsType[*retry.PausedError](err)
+		if !ok || calls != 1 || !middleware.NotSent(err) || paused.Wait < 59*time.Second {
+			t.Errorf("got %v after %d calls, want a PausedError of about a minute after one", err, calls)
 		}
 	})
 }

@@ -98,8 +98,12 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 	if err := r.pause(ctx, call.Tool); err != nil {
 		return nil, err
 	}
+	callstate.Of(ctx).PausedBy(r.pauses)
 	res, err := r.attempt(ctx, &call)
-	if err != nil {
+	switch {
+	case r.pauses.refused(err):
+		return nil, err
+	case err != nil:
 		return r.again(ctx, call, err)
 	}
 	r.budget.give(serverOf(&call), successGain)
@@ -109,6 +113,12 @@ func (r *retrier) CallTool(ctx context.Context, call middleware.Call) (*mcp.Call
 func (r *retrier) attempt(ctx context.Context, call *middleware.Call) (*mcp.CallToolResult, error) {
 	callstate.Of(ctx).Attempted()
 	res, err := r.next.CallTool(ctx, *call)
+	for again := 1; again < r.Attempts && r.pauses.refused(err); again++ { // nothing was sent
+		if err = r.pause(ctx, call.Tool); err != nil {
+			return nil, err
+		}
+		res, err = r.next.CallTool(ctx, *call)
+	}
 	if err != nil && callstate.Of(ctx).Record().Replica == "" { // the pause of a replica is not that of the others
 		r.pauses.note(call.Tool, err)
 	}
@@ -169,6 +179,10 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 		if res, err = r.attempt(ctx, &call); err == nil {
 			r.budget.give(serverOf(&call), max(cost, successGain))
 			return res, nil
+		}
+		if r.pauses.refused(err) { // as before the attempt
+			r.budget.give(serverOf(&call), cost)
+			return nil, exhausted
 		}
 	}
 }

@@ -82,6 +82,7 @@ type Call struct {
 	age       time.Duration
 	freshness annotation.Freshness
 	decisions []Decision
+	pauser    Pauser // of the retry that is furthest in, nil without one
 
 	rest  *Record // nil until a part of it is written that is not above
 	facts *facts  // nil until something is computed from the arguments
