@@ -30,6 +30,7 @@ const (
 	kindAmount     argumentKind = "amount"     // of money, or of anything
 	kindID         argumentKind = "id"         // of a thing that the server has
 	kindName       argumentKind = "name"       // of a thing, a place, a party
+	kindDetail     argumentKind = "detail"     // what is recorded of a thing, such as a place or a cell
 	kindText       argumentKind = "text"       // free text
 	kindTime       argumentKind = "time"       // a date, a time
 	kindChoice     argumentKind = "choice"     // one of the values that the schema lists, or a switch
@@ -85,7 +86,7 @@ func kindOf(name argumentKind, value string) argumentKind {
 	if name == kindRepository && !strings.Contains(value, "/") { // its name alone
 		name = kindName
 	}
-	if name == kindName && strings.Count(value, " ") > 5 {
+	if (name == kindName || name == kindDetail) && strings.Count(value, " ") > 5 {
 		return kindText
 	}
 	return name

@@ -81,7 +81,7 @@ func (g *group) readAll() {
 
 // makes reports whether a value of a kind can be made from parts of a text.
 func (k argumentKind) makes() bool {
-	return k.leads() && k != kindCredential || slices.Contains([]argumentKind{kindAmount, kindTime, kindName, kindPath, kindAddress, kindID, kindRepository}, k)
+	return k.leads() && k != kindCredential || slices.Contains([]argumentKind{kindAmount, kindTime, kindName, kindDetail, kindPath, kindAddress, kindID, kindRepository}, k)
 }
 
 // made returns from what an untrusted result, or else a trusted one, makes the value. A value that the user's words make
@@ -119,14 +119,19 @@ func (l *lookup) made() (found origin) {
 	return found
 }
 
-// usersMade stands for what the user's words make while the parts are not wanted.
-var usersMade = new(made)
+// What the user's words make, while the parts are not wanted: usersSaid if they spell it out.
+var usersMade, usersSaid = new(made), &made{how: saidInWords}
 
 // users returns from what the user's words make the value, nil if they do not.
 func (m *maker) users() *made {
 	for i, t := range m.s.user {
 		if mine, ok := m.from(t, m.s.userReadings(i)); ok && !mine.weak {
-			if !m.shows {
+			switch {
+			case m.kind == kindPath && !m.folderSaid():
+				continue
+			case !m.shows && mine.how == saidInWords:
+				return usersSaid
+			case !m.shows:
 				return usersMade
 			}
 			parts := mine // on the heap for a person alone
@@ -295,7 +300,7 @@ func (m *made) place(t *folded.Text) {
 		part := folded.New(m.first, false).Norm
 		if m.at = t.Find(part, false, 0); m.at >= 0 {
 			m.len = len(part)
-			m.field = t.Field(m.at, m.len)
+			m.field = t.Field(m.at, m.len, m.first)
 		}
 	}
 	m.at = max(0, m.at)

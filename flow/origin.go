@@ -20,6 +20,7 @@ type origin struct {
 	whole  bool   // it is a whole field of a result of the same server, which offers it
 	made   *made  // from what the result makes it, nil if it has it
 	users  *made  // from what the user's words make it
+	link   bool   // a link of a page that the result has
 }
 
 const (
@@ -69,6 +70,9 @@ func (l *lookup) origin() origin {
 	}
 	l.s.settle()
 	o := l.search(l.norm[:min(n, maxCompare)], "")
+	if o.result == nil && l.kind == kindURL {
+		o = l.linked()
+	}
 	if o.result == nil && n >= minInside {
 		l.s.backwards = folded.Backwards(l.s.backwards[:0], l.norm[max(0, n-maxCompare):])
 		o = l.search(l.s.backwards, "written backwards")
@@ -101,6 +105,9 @@ func (l *lookup) origin() origin {
 		m := maker{lookup: l}
 		m.prepare()
 		o.users = m.users()
+	}
+	if o.result == nil && o.users != nil && o.users.how == saidInWords && l.kind != kindTime && l.kind != kindAmount {
+		o.from = fromUser // spelled out by nobody else
 	}
 	o.from = cmp.Or(o.from, fromNowhere)
 	return o
@@ -184,7 +191,7 @@ func (l *lookup) found(r *result, at int, norm []byte, short bool, how string) o
 	}
 	if how == "" && !r.passed && r.tool.Server == l.server {
 		for next, n := at, 0; next >= 0 && !o.whole && n < maxFields; n++ {
-			o.whole = r.text.Field(next, len(norm))
+			o.whole = r.text.Field(next, len(norm), l.raw)
 			next = r.text.Find(norm, short, next+1)
 		}
 	}

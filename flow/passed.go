@@ -48,7 +48,7 @@ func objectKey(kind argumentKind, name, server, value string) string {
 	switch kind {
 	case kindPath, kindURL:
 		server = ""
-	case kindID, kindName, kindRepository:
+	case kindID, kindName, kindDetail, kindRepository:
 	case kindText:
 		if !slices.Contains([]string{"title", "subject", "name", "topic"}, name) {
 			return ""

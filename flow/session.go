@@ -61,6 +61,7 @@ type result struct {
 	passed    bool    // an earlier call wrote it somewhere
 	through   *result // from which the object of its call has something
 	key       uint64  // of its call, see callKey
+	form      string  // the arguments of its call, if they are short
 	channel   string  // the method that carried it, "" for the result of a call
 	reads     *readings
 }
@@ -70,7 +71,7 @@ type result struct {
 func (s *session) add(r *result, l Limits) {
 	s.pending = append(s.pending, r)
 	s.number(r, 1)
-	s.bytes += len(r.raw)
+	s.bytes += len(r.raw) + len(r.form)
 	s.fit(l)
 }
 
@@ -112,7 +113,7 @@ func (s *session) dropOldest() {
 		s.groups, gone = dropFirst(s.groups)
 	}
 	s.number(gone, -1)
-	s.bytes -= len(gone.raw)
+	s.bytes -= len(gone.raw) + len(gone.form)
 }
 
 // dropFirst removes the oldest result of groups.

@@ -117,7 +117,7 @@ func (tr *trace) leaf(name, value string, isText bool) {
 	if isText {
 		kind = kindOf(kind, value)
 	}
-	if kind == kindChoice || value == "" || !tr.changes && kind != kindURL || len(tr.sources) >= maxSources {
+	if kind == kindChoice || value == "" || !kind.leads() && tr.p.defaults[name] == value || !tr.changes && kind != kindURL || len(tr.sources) >= maxSources {
 		return
 	}
 	if tr.leaves++; tr.leaves > maxLeaves {
@@ -181,8 +181,8 @@ func (tr *trace) judge(kind argumentKind, o *origin, norm []byte) (Rule, string)
 
 // matters reports whether an argument that came from an untrusted result is consequential.
 func (tr *trace) matters(kind argumentKind, o *origin, norm []byte) bool {
-	if !tr.changes { // a URL that a result has as it is carries nothing out
-		return o.how != ""
+	if !tr.changes { // a URL that a result has as it is, or as a link, carries nothing out
+		return o.how != "" && !o.link
 	}
 	switch {
 	case o.offers(kind), o.made != nil && o.made.weak:
@@ -191,14 +191,18 @@ func (tr *trace) matters(kind argumentKind, o *origin, norm []byte) bool {
 		return true
 	case kind == kindChoice || !tr.s.known:
 		return false
+	case tr.wanted(kind, o, tr.s.look.raw):
+		return false
 	case kind == kindTime: // a day that the user named is theirs, and a server's own dates are its references
 		return o.users == nil && o.result.tool.Server != tr.call.Tool.Server
 	case kind == kindCommand || kind == kindAddress:
 		return true
 	case kind == kindText:
 		return !o.whole && o.how != "in part" && len(norm) >= minPassage
-	case kind == kindName && tr.p.commits:
+	case (kind == kindName || kind == kindDetail) && tr.p.commits:
 		return true
+	case kind == kindPath && o.users != nil: // a file that the user's words name
+		return false
 	}
 	return !o.whole
 }

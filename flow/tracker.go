@@ -160,6 +160,7 @@ func (t *Tracker) take(name string, s *session, call middleware.Call, res *mcp.C
 		raw = strings.ToValidUTF8(raw[:t.limits.Bytes], "")
 	}
 	r.raw = raw
+	r.keeps(&call)
 	s.mu.Lock()
 	r.seq = s.seq
 	s.forgot = s.forgot || cut

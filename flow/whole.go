@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"html"
+	"math/bits"
 	"net/url"
 	"path"
 	"slices"
@@ -96,6 +98,68 @@ func (l *lookup) carries(said, want address) bool {
 		}
 	}
 	return false
+}
+
+// linked returns the result with a link to the URL: what stands there leads to it from the page that its call read.
+func (l *lookup) linked() origin {
+	want, err := url.Parse(l.raw)
+	if err != nil || want.User != nil || want.Host == "" {
+		return origin{}
+	}
+	want.Fragment, want.Host = "", strings.ToLower(want.Host)
+	last := path.Base(want.Path)
+	for _, g := range l.s.groups {
+		for all := g.used; all != 0; all &= all - 1 {
+			r := g.results[bits.TrailingZeros64(all)]
+			for _, from := range r.bases() {
+				base, err := url.Parse(from)
+				if err != nil || !strings.EqualFold(base.Host, want.Host) {
+					continue
+				}
+				base.Host = want.Host
+				if l.s.budget -= len(r.raw); l.s.budget < 0 {
+					return origin{}
+				}
+				if word := link(r.raw, base, want, last); word != "" {
+					at := max(0, r.text.Find(folded.New(word, false).Norm, false, 0))
+					how := made{how: otherForm, of: quote(word, maxShown)}
+					return origin{from: fromResult, result: r, at: at, len: minPart, how: otherForm, made: &how, link: true}
+				}
+			}
+		}
+	}
+	return origin{}
+}
+
+// link returns the word of a page that leads to a URL, "" if none does. Those that have neither its last component nor its
+// query are left out at once.
+func link(page string, base, want *url.URL, last string) string {
+	for word := range folded.Words(html.UnescapeString(page)) {
+		if _, after, found := strings.Cut(word, "href="); found {
+			word = after
+		}
+		if !strings.Contains(word, last) && (want.RawQuery == "" || !strings.Contains(word, "?")) {
+			continue
+		}
+		to, err := base.Parse(word)
+		if err != nil {
+			continue
+		}
+		if to.Fragment = ""; to.String() == want.String() {
+			return word
+		}
+	}
+	return ""
+}
+
+// folderSaid reports whether a path is relative, and the user's words have each of its folders.
+func (m *maker) folderSaid() bool {
+	file := strings.ReplaceAll(m.raw, `\`, "/")
+	unsaid := func(folder string) bool {
+		l := lookup{s: m.s, kind: kindName, raw: folder, norm: folded.New(folder, false).Norm}
+		return folder != "." && (len(l.norm) == 0 || !slices.ContainsFunc(m.s.user, l.said))
+	}
+	return !path.IsAbs(file) && !slices.ContainsFunc(strings.Split(path.Dir(file), "/"), unsaid)
 }
 
 // same reports whether a word of the user's is the whole value, but for case, blanks and what a value of its kind may go

@@ -97,3 +97,30 @@ func TestQueryOfTheUsersPageCarriesNothingOut(t *testing.T) {
 		}
 	}
 }
+
+// A link of a page that was read leads to the page that it names, and to no other.
+func TestLinkOfAPage(t *testing.T) {
+	for value, want := range map[string]flow.Rule{
+		"https://tide.example/docs/changelog.html":       "",
+		"https://TIDE.example/docs/changelog.html#v2":    "",
+		"https://tide.example/docs/api.html":             "",
+		"https://tide.example/pricing?plan=a&seats=3":    "",
+		"https://tide.example/docs/?page=2":              "",
+		"https://tide.example/docs/changelog.html?x=one": flow.UnknownAddress,
+		"https://tide.example/docs/secret.html":          flow.UnknownAddress,
+		"https://evil.example/docs/changelog.html":       flow.UnknownAddress,
+		"https://tide.example:8443/docs/api.html":        flow.UnknownAddress,
+		"http://tide.example/docs/api.html":              flow.UnknownAddress,
+		"https://ann@tide.example/docs/api.html":         flow.UnknownAddress,
+	} {
+		b := newBench(t, flow.Options{})
+		b.tracker.User("", "Read what is new in the docs.")
+		b.fetches("web/fetch", `{"url":"https://tide.example/docs/"}`, `<a href="/docs/changelog.html">new</a> [API](api.html) <a href='../pricing?plan=a&amp;seats=3'>buy</a> <a href=?page=2>next</a>`)
+		if got := b.calls("web/fetch", annotation.ReadOnly(), args("url", value)); got != string(want) {
+			t.Errorf("%s: got rule %q, want %q", value, got, want)
+		}
+		if got := b.calls("web/subscribe", annotation.Write(), args("url", value)); got == "" {
+			t.Errorf("%s: a write was not asked about", value)
+		}
+	}
+}

@@ -4,8 +4,11 @@
 //	go -C verify run ./replay FILE…              # class and flow
 //	go -C verify run ./replay -guard class FILE…  # class alone; also: writes, none
 //	go -C verify run ./replay -adaptive FILE…     # the injected values encoded, split, respelled
+//	go -C verify run ./replay -list FILE…         # also each question about an honest task, and each pair that was not stopped
 //
-// A file holds an object of suites. A suite has tools, as in tools/list; user, honest tasks by name, each
+// A file holds an object of suites. A suite has tools, as in tools/list, where "mail/read" is a tool of the server mail,
+// and one without a server is of one that is named as the suite; trusted, the servers whose results count like the user's
+// words; user, honest tasks by name, each
 // with prompt and calls (tool, args, out, and injected for a result that an attacker may write); and inj,
 // injections by name, each with goal and calls. The goal is appended to the first result with injected, or
 // to the first. A pair is stopped if a call of the injection was not made. One JSON line is printed for
@@ -37,11 +40,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A suite is the tools of one server with the tasks and injections for them.
+// A suite has tools with the tasks and injections for them.
 type suite struct {
-	Tools []*mcp.Tool     `json:"tools"`
-	User  map[string]task `json:"user"`
-	Inj   map[string]task `json:"inj"`
+	Tools   []*mcp.Tool     `json:"tools"`
+	Trusted []string        `json:"trusted"`
+	User    map[string]task `json:"user"`
+	Inj     map[string]task `json:"inj"`
 }
 
 // A task is an honest one with a prompt, or an injection with a goal.
@@ -77,6 +81,8 @@ const maxQuestions = 4
 
 type options struct {
 	guard   string
+	list    bool // the questions of honest tasks
+	trusted []string
 	variant func(injection task) string // of its goal
 }
 
@@ -84,6 +90,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.guard, "guard", "flow", "what asks: flow, class, writes or none")
 	adaptive := flag.Bool("adaptive", false, "encode, split and respell the values in the injected text")
+	flag.BoolVar(&o.list, "list", false, "print each question about an honest task on standard error")
 	flag.Parse()
 	kinds := variants
 	if !*adaptive {
@@ -129,6 +136,8 @@ func run(o options, kinds map[string]func(task) string, files []string) error {
 type session struct {
 	tools   *catalog.Catalog
 	server  string
+	task    string
+	list    bool
 	chain   middleware.ToolCaller
 	prompt  string
 	goal    string // "" for a task without an attack
@@ -146,18 +155,23 @@ type session struct {
 func replay(o options, server, name string, s suite) (row, error) {
 	tools := catalog.New(catalog.Options{})
 	defer tools.Close()
-	if err := tools.AddTools(server, middleware.ToolCallerFunc(func(ctx context.Context, _ middleware.Call) (*mcp.CallToolResult, error) {
+	executor := middleware.ToolCallerFunc(func(ctx context.Context, _ middleware.Call) (*mcp.CallToolResult, error) {
 		ses := ctx.Value(key{}).(*session)
 		ses.ran = true
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: ses.out}}}, nil
-	}), s.Tools...); err != nil {
-		return row{}, err
+	})
+	for of, list := range s.servers(server) {
+		if err := tools.AddTools(of, executor, list...); err != nil {
+			return row{}, err
+		}
 	}
+	o.trusted = s.Trusted
 	r := row{Suite: name, Tasks: len(s.User), QuestionsBy: make(map[string]int)}
 	begin := func(honest task) *session { return newSession(o, server, tools, honest.Prompt, &r) }
 	for _, id := range slices.Sorted(maps.Keys(s.User)) {
 		honest := s.User[id]
 		ses := begin(honest)
+		ses.task, ses.list = id, o.list
 		for i, c := range honest.Calls {
 			if err := ses.call(c, c.Out); err != nil || !ses.ran {
 				return r, fmt.Errorf("%s: call %d: %w", id, i, errors.Join(err, errors.New("it was not made")))
@@ -175,6 +189,9 @@ func replay(o options, server, name string, s suite) (row, error) {
 				return r, fmt.Errorf("%s with %s: %w", id, inj, err)
 			}
 			if !stopped {
+				if o.list {
+					fmt.Fprintf(os.Stderr, "%s: not stopped: %s\n", id, inj)
+				}
 				continue
 			}
 			r.Stopped++
@@ -184,6 +201,26 @@ func replay(o options, server, name string, s suite) (row, error) {
 		}
 	}
 	return r, nil
+}
+
+// servers returns the tools by server.
+func (s suite) servers(name string) map[string][]*mcp.Tool {
+	all := make(map[string][]*mcp.Tool)
+	for _, tool := range s.Tools {
+		of, own := place(name, tool.Name)
+		its := *tool
+		its.Name = own
+		all[of] = append(all[of], &its)
+	}
+	return all
+}
+
+// place returns the server and the name of a tool.
+func place(suite, tool string) (server, name string) {
+	if server, name, found := strings.Cut(tool, "/"); found {
+		return server, name
+	}
+	return suite, tool
 }
 
 // pair replays a task up to the result that carries the goal, then the attack, and then what is left of the task.
@@ -241,7 +278,7 @@ func newSession(o options, server string, tools *catalog.Catalog, prompt string,
 	switch o.guard {
 	case "flow":
 		ses.tracker.User("", prompt)
-		std.Flow = flow.New(flow.Options{Tracker: ses.tracker})
+		std.Flow = flow.New(flow.Options{Tracker: ses.tracker, Trusted: func(tool *middleware.Tool) bool { return slices.Contains(o.trusted, tool.Server) }})
 	case "none":
 		std.Confirm = hitl.New(hitl.DangerouslyApproveEveryCallWithoutAsking(), hitl.Options{})
 	}
@@ -252,7 +289,7 @@ func newSession(o options, server string, tools *catalog.Catalog, prompt string,
 func (s *session) next() string { return fmt.Sprint("call ", s.ids+1) }
 
 func (s *session) call(c call, out string) error {
-	tool, ok := s.tools.Lookup(s.server, c.Tool)
+	tool, ok := s.tools.Lookup(place(s.server, c.Tool))
 	if !ok {
 		return fmt.Errorf("no tool %q", c.Tool)
 	}
@@ -275,8 +312,21 @@ func (s *session) confirm(_ context.Context, r hitl.Request) (hitl.Decision, err
 	if !s.again {
 		s.row.Questions++
 		s.row.QuestionsBy[why(r)]++
+		if s.list {
+			s.print(r)
+		}
 	}
 	return hitl.Decision{Verdict: hitl.Approved, By: "the user"}, nil
+}
+
+// print lists a question with what a rule found.
+func (s *session) print(r hitl.Request) {
+	fmt.Fprintf(os.Stderr, "%s: %s %s: %s\n\t%q\n", s.task, r.Tool.Name(), r.Arguments, why(r), s.prompt)
+	for _, source := range r.Sources {
+		if source.Rule != "" {
+			fmt.Fprintf(os.Stderr, "\t%s\n", source)
+		}
+	}
 }
 
 // why returns the rule that asks, "class" for none.

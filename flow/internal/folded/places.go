@@ -52,6 +52,9 @@ func (t *Text) Part(at, n int) string {
 		return ""
 	}
 	_, size := utf8.DecodeRuneInString(t.Raw[last:])
+	if t.Raw[last] == '.' { // the decimals of a number
+		size += digits(t.Raw[last+1:])
+	}
 	return t.Raw[from : last+size]
 }
 
@@ -124,13 +127,20 @@ func parts(r rune) bool {
 	return unicode.IsSpace(r) || unicode.IsPunct(r) || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai)
 }
 
-// Field reports whether a part is all of a field or a line, as in a list, and not a part of a sentence.
-func (t *Text) Field(at, n int) bool {
+// Field reports whether a part is all of a field or a line, the first column of a list, or a file of a comparison, and
+// not a part of a sentence. The value is as it was written: a path may begin with marks that have no folded form.
+func (t *Text) Field(at, n int, value string) bool {
 	if at >= t.Own {
 		return false
 	}
 	from := t.Place(at)
 	end := from + len(t.Part(at, n))
+	if lead := value[:len(value)-len(strings.TrimLeft(value, "./~#@"))]; strings.HasSuffix(t.Raw[:from], lead) {
+		from -= len(lead)
+	}
+	if t.compared(from, end) || t.column(from, end) {
+		return true
+	}
 	before := strings.TrimRight(t.Raw[:from], ` "'\*`+"`")
 	after := strings.TrimLeft(t.Raw[end:], ` "'\*.0`+"`")
 	if before != "" && !strings.ContainsAny(before[len(before)-1:], ":=,[{(|;<>\n\t-#") {
@@ -150,4 +160,105 @@ func (t *Text) prose(from int) bool {
 	count := len(strings.Fields(line))
 	marks := strings.Count(line, ",") + strings.Count(line, ":") + strings.Count(line, "|") + strings.Count(line, `"`)/2 + strings.Count(line, "'")/2
 	return count > 8 && count > 4*marks
+}
+
+// Stands reports whether a part stands for itself: it is a field or a line, or sentences from the beginning of the first to
+// the end of the last, and not what a sentence quotes or is a part of.
+func (t *Text) Stands(at, n int, value string) bool {
+	if at >= t.Own {
+		return false
+	}
+	if t.Field(at, n, value) {
+		return true
+	}
+	from := t.Place(at)
+	end := from + len(t.Part(at, n))
+	before, after := strings.TrimRight(t.Raw[:from], " \t#*-"), strings.TrimLeft(t.Raw[end:], " \t")
+	ends := ".!?\n\f"
+	if before != "" && !strings.ContainsAny(before[len(before)-1:], ends+":") {
+		begin, _ := t.line(from)
+		if first := firstWord(t.Raw[begin:]); begin+len(first)+1 != from || !t.column(begin, begin+len(first)) {
+			return false
+		}
+		ends += "(" // as the year behind a title
+	}
+	return after == "" || strings.ContainsAny(after[:1], ends)
+}
+
+// Quoted reports whether a part is between two quotation marks and not a field.
+func (t *Text) Quoted(at, n int, value string) bool {
+	if at >= t.Own {
+		return true
+	}
+	from := t.Place(at)
+	end := from + len(t.Part(at, n))
+	const marks = "\"'`“”‘’«»„"
+	last, _ := utf8.DecodeLastRuneInString(t.Raw[:from])
+	next, _ := utf8.DecodeRuneInString(t.Raw[end:])
+	return strings.ContainsRune(marks, last) && strings.ContainsRune(marks, next) && !t.Field(at, n, value)
+}
+
+// line returns where the line around a place begins and ends.
+func (t *Text) line(at int) (from, end int) {
+	from, end = strings.LastIndexByte(t.Raw[:at], '\n')+1, len(t.Raw)
+	if n := strings.IndexByte(t.Raw[at:], '\n'); n >= 0 {
+		end = at + n
+	}
+	return from, end
+}
+
+// compared reports whether a part is a file in the head of a comparison of files, as diff writes it.
+func (t *Text) compared(from, end int) bool {
+	begin, last := t.line(from)
+	line := t.Raw[begin:last]
+	if !strings.HasPrefix(line, "diff --git a/") && !strings.HasPrefix(line, "--- a/") && !strings.HasPrefix(line, "+++ b/") {
+		return false
+	}
+	before, after := t.Raw[begin:from], strings.TrimRight(t.Raw[end:last], "\r")
+	return (strings.HasSuffix(before, " a/") || strings.HasSuffix(before, " b/")) && (after == "" || strings.HasPrefix(after, " b/"))
+}
+
+// column reports whether a part with a digit is the first word of a line, and a line before or after it begins with a word
+// of the same form, as rows of a list do.
+func (t *Text) column(from, end int) bool {
+	begin, last := t.line(from)
+	if begin != from || end >= last || t.Raw[end] != ' ' || !strings.ContainsAny(t.Raw[from:end], "0123456789") || t.prose(from) {
+		return false
+	}
+	own := shape(t.Raw[from:end])
+	if last < len(t.Raw) && shape(firstWord(t.Raw[last+1:])) == own {
+		return true
+	}
+	if from == 0 {
+		return false
+	}
+	before, _ := t.line(from - 1)
+	return shape(firstWord(t.Raw[before:from-1])) == own
+}
+
+func firstWord(s string) string {
+	s = s[:min(len(s), maxLine)]
+	if end := strings.IndexAny(s, " \n"); end >= 0 {
+		return s[:end]
+	}
+	return ""
+}
+
+// shape returns a word with each run of letters as one letter, and each of digits as one digit.
+func shape(word string) string {
+	var b strings.Builder
+	last := ' '
+	for _, r := range word {
+		switch {
+		case unicode.IsLetter(r):
+			r = 'a'
+		case unicode.IsDigit(r):
+			r = '0'
+		}
+		if r != last || r != 'a' && r != '0' {
+			b.WriteRune(r)
+		}
+		last = r
+	}
+	return b.String()
 }
