@@ -26,6 +26,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,9 +40,12 @@ import (
 )
 
 const (
-	maxName  = 200 // bytes of a user's name
+	maxName  = 200      // bytes of a user's name
+	maxToken = 32 << 10 // bytes of a token
 	patience = 10 * time.Second
-	metadata = "/.well-known/oauth-protected-resource"
+	// againAfter is when a client is to try again whose token could not be checked.
+	againAfter = 15 * time.Second
+	metadata   = "/.well-known/oauth-protected-resource"
 )
 
 // A File is what a file of access holds.
@@ -90,8 +94,9 @@ type Access struct {
 	issuer  issuer
 }
 
-// Open reads a file of access, and reaches the issuer of its tokens. Names of files in it are relative to its folder.
-func Open(ctx context.Context, name string) (*Access, error) {
+// Open reads a file of access. Names of files in it are relative to its folder. Tokens are refused until [Access.Renew]
+// has reached their issuer.
+func Open(name string) (*Access, error) {
 	if err := owned.File(name); err != nil {
 		return nil, err
 	}
@@ -108,11 +113,6 @@ func Open(ctx context.Context, name string) (*Access, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if a.Tokens != nil {
-		if err := a.Renew(ctx); err != nil {
-			return nil, fmt.Errorf("%s: the issuer of the tokens: %w", name, err)
-		}
 	}
 	return a, nil
 }
@@ -210,7 +210,8 @@ func Of(ctx context.Context) Caller {
 	return c
 }
 
-// Handler lets in the requests of those who may use the proxy. Anything else is answered with 401, or 403.
+// Handler lets in the requests of those who may use the proxy. Anything else is answered with 401, or 403, and with 503
+// if the issuer of the tokens has to be asked and cannot be reached.
 func (a *Access) Handler(next http.Handler) http.Handler {
 	known := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := a.caller(r)
@@ -231,7 +232,7 @@ func (a *Access) Handler(next http.Handler) http.Handler {
 		m.Handle("/", known)
 	} else {
 		about := "https://" + a.Hosts[0] + metadata
-		m.Handle("/", auth.RequireBearerToken(a.verify, &auth.RequireBearerTokenOptions{ResourceMetadataURL: about})(known))
+		m.Handle("/", a.checked(auth.RequireBearerToken(found, &auth.RequireBearerTokenOptions{ResourceMetadataURL: about})(known)))
 		m.Handle(metadata, auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
 			Resource: a.Tokens.Audience, AuthorizationServers: []string{a.Tokens.Issuer}, BearerMethodsSupported: []string{"header"},
 		}))
@@ -273,9 +274,51 @@ func (a *Access) caller(r *http.Request) (Caller, error) {
 	return c, nil
 }
 
-// verify implements [auth.TokenVerifier].
-func (a *Access) verify(ctx context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+// A verdict is what became of the token of a request.
+type verdict struct {
+	info *auth.TokenInfo
+	err  error
+}
+
+type verdictKey struct{}
+
+// checked verifies the token of a request for [found], and answers what is not about the token: a request with two, and an
+// issuer that cannot be reached, since a client that gets 401 for that has its user sign in again for nothing.
+func (a *Access) checked(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		all := r.Header.Values("Authorization")
+		if len(all) > 1 {
+			// What is in front may have checked the other one.
+			http.Error(w, "the request has more than one Authorization header", http.StatusBadRequest)
+			return
+		}
+		var v verdict
+		if fields := strings.Fields(strings.Join(all, "")); len(fields) == 2 {
+			v.info, v.err = a.verify(r.Context(), fields[1])
+		}
+		if _, away := errors.AsType[*AwayError](v.err); away {
+			w.Header().Set("Retry-After", strconv.Itoa(int(againAfter/time.Second)))
+			http.Error(w, fmt.Sprintf("%v; nothing was called, try again in %v", v.err, againAfter), http.StatusServiceUnavailable)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), verdictKey{}, v)))
+	})
+}
+
+// found implements [auth.TokenVerifier] by what checked has found.
+func found(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+	v, _ := ctx.Value(verdictKey{}).(verdict)
+	return v.info, v.err
+}
+
+func (a *Access) verify(ctx context.Context, token string) (*auth.TokenInfo, error) {
+	if len(token) > maxToken {
+		return nil, fmt.Errorf("%w: it has %d bytes, want at most %d", auth.ErrInvalidToken, len(token), maxToken)
+	}
 	t, err := a.issuer.verify(ctx, token)
+	if _, away := errors.AsType[*AwayError](err); away {
+		return nil, err
+	}
 	var claims map[string]any
 	if err == nil {
 		err = t.Claims(&claims)

@@ -77,16 +77,15 @@ func TestFileIsChecked(t *testing.T) {
 		`{"hosts": ["a"], "sessions": -1, ` + tokens + `}`:                          "negative",
 		`{"hosts": ["a"], "token": {}}`:                                             `unknown field "token"`,
 		`{"hosts": ["a"], ` + tokens + `} {}`:                                       "after top-level value",
-		`{"hosts": ["a"], ` + tokens + `}`:                                          "the issuer of the tokens",
 		`{"hosts": ["a"], "tls": {"certificate": "c", "key": "k", "clients": "d"}}`: "no such file",
 		strings.Repeat("[", 20_000):                                                 "nested too deep",
 		``:                                                                          "EOF",
 	} {
-		if _, err := access.Open(t.Context(), file(t, text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := access.Open(file(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\ngot %v, want %q", text, err, want)
 		}
 	}
-	if _, err := access.Open(t.Context(), "nothing.json"); err == nil {
+	if _, err := access.Open("nothing.json"); err == nil {
 		t.Error("a file that is not there is no error")
 	}
 }
@@ -95,11 +94,14 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	url, sign := issuer(t)
 	_, other := issuer(t)
-	a, err := access.Open(t.Context(), file(t, `{
+	a, err := access.Open(file(t, `{
 		"hosts": ["Fairlead.example"], // and no other
 		"tokens": {"issuer": "`+url+`", "audience": "fairlead", "user": "email", "scopes": "scp"},
 		"approvers": ["bob@example.com"],
 	}`))
+	if err == nil {
+		err = a.Renew(t.Context())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +211,7 @@ func TestCertificates(t *testing.T) {
 	_, _, other := authority(t)
 	signers := file(t, string(text))
 	cert, key := sign("the server")
-	a, err := access.Open(t.Context(), file(t, fmt.Sprintf(`{"hosts": ["127.0.0.1"], "tls": {"certificate": %q, "key": %q, "clients": %q}, "approvers": ["ann"]}`, cert, key, signers)))
+	a, err := access.Open(file(t, fmt.Sprintf(`{"hosts": ["127.0.0.1"], "tls": {"certificate": %q, "key": %q, "clients": %q}, "approvers": ["ann"]}`, cert, key, signers)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,13 @@ package access
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -23,7 +27,15 @@ const (
 )
 
 // errOld refuses tokens once the keys are too old.
-var errOld = errors.New("access: the keys of the tokens' issuer could not be renewed for an hour, so none counts; see /readyz")
+var errOld = &AwayError{errors.New("its keys could not be renewed for an hour, so no token counts; see /readyz")}
+
+// An AwayError is returned for an issuer that cannot be reached now. Any other error of it stays until somebody mends it.
+type AwayError struct{ err error }
+
+func (e *AwayError) Error() string {
+	return "access: the issuer of the tokens is away: " + e.err.Error()
+}
+func (e *AwayError) Unwrap() error { return e.err }
 
 // An issuer verifies tokens by the keys that it fetched last.
 type issuer struct {
@@ -39,18 +51,73 @@ func (i *issuer) verify(ctx context.Context, token string) (*oidc.IDToken, error
 	if time.Since(renewed) > oldest {
 		return nil, errOld
 	}
-	return verifier.Verify(ctx, token)
+	var failed error
+	t, err := verifier.Verify(context.WithValue(ctx, failedKey{}, &failed), token)
+	if err != nil && failed != nil {
+		return nil, &AwayError{failed}
+	}
+	return t, err
 }
 
-// Renew fetches the keys of the issuer. Those of before are dropped, unless there is an error. Without tokens it does
-// nothing.
+type failedKey struct{}
+
+// A keySet sets the error of a context to that of keys that could not be fetched, which the verifier does not wrap.
+type keySet struct{ oidc.KeySet }
+
+func (k keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
+	payload, err := k.KeySet.VerifySignature(ctx, token)
+	if failed, ok := ctx.Value(failedKey{}).(*error); ok && notFetched(err) {
+		*failed = err
+	}
+	return payload, err
+}
+
+// notFetched reports whether an error of a set of keys is that they could not be fetched.
+func notFetched(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "fetching keys") }
+
+// A client asks the issuer. An answer of a server that is overloaded, or away behind its gateway, is an error.
+var client = &http.Client{Timeout: patience, Transport: answering{}}
+
+type answering struct{}
+
+func (answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && (res.StatusCode >= http.StatusInternalServerError || res.StatusCode == http.StatusTooManyRequests) {
+		_ = res.Body.Close()
+		return nil, &AwayError{fmt.Errorf("it answers HTTP %s", res.Status)}
+	}
+	return res, err
+}
+
+// unreachable returns an error that time may mend as an [AwayError]. A certificate that does not count is not one.
+func unreachable(err error) error {
+	if _, already := errors.AsType[*AwayError](err); already || err == nil {
+		return err
+	}
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, network := errors.AsType[net.Error](err)
+	if !certificate && (network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
+		return &AwayError{err}
+	}
+	return fmt.Errorf("access: the issuer of the tokens: %w", err)
+}
+
+// Renew fetches the keys of the issuer. Those of before are dropped, unless there is an error, which is an [AwayError] if
+// the issuer cannot be reached. Without tokens it does nothing.
 func (a *Access) Renew(ctx context.Context) error {
 	if a.Tokens == nil {
 		return nil
 	}
-	within, cancel := context.WithTimeout(ctx, patience)
+	within, cancel := context.WithTimeout(oidc.ClientContext(ctx, client), patience)
 	defer cancel()
-	about, err := oidc.NewProvider(within, a.Tokens.Issuer)
+	if err := a.renew(within); ctx.Err() == nil {
+		return unreachable(err)
+	}
+	return context.Cause(ctx)
+}
+
+func (a *Access) renew(ctx context.Context) error {
+	about, err := oidc.NewProvider(ctx, a.Tokens.Issuer)
 	if err != nil {
 		return err
 	}
@@ -63,8 +130,8 @@ func (a *Access) Renew(ctx context.Context) error {
 	}
 	// The verifier of the provider fetches keys for the first token, which may be when the issuer is away. A verifier of
 	// these keys takes the algorithms that the provider's own would.
-	keys := oidc.NewRemoteKeySet(context.WithoutCancel(ctx), at.Keys)
-	if _, err := keys.VerifySignature(within, unsigned); err != nil && strings.HasPrefix(err.Error(), "fetching keys") {
+	keys := keySet{oidc.NewRemoteKeySet(context.WithoutCancel(ctx), at.Keys)}
+	if _, err := keys.VerifySignature(ctx, unsigned); notFetched(err) {
 		return fmt.Errorf("%s: %w", at.Keys, err)
 	}
 	verifier := oidc.NewVerifier(a.Tokens.Issuer, keys, &oidc.Config{ClientID: a.Tokens.Audience, SupportedSigningAlgs: known(at.Algorithms)})

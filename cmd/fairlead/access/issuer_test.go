@@ -5,9 +5,12 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -74,7 +77,10 @@ func changes(t *testing.T) (c *changing, a *access.Access, as func(key string, b
 	t.Cleanup(served.Close)
 	c.url = served.URL
 	c.has("old")
-	a, err := access.Open(t.Context(), file(t, fmt.Sprintf(`{"hosts": ["a"], "tokens": {"issuer": %q, "audience": "here"}}`, c.url)))
+	a, err := access.Open(file(t, fmt.Sprintf(`{"hosts": ["a"], "tokens": {"issuer": %q, "audience": "here"}}`, c.url)))
+	if err == nil {
+		err = a.Renew(t.Context())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,17 +139,57 @@ func TestIssuerThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.has()
-	for age, want := range map[time.Duration]int{59 * time.Minute: http.StatusOK, 61 * time.Minute: http.StatusUnauthorized} {
+	for age, want := range map[time.Duration]int{59 * time.Minute: http.StatusOK, 61 * time.Minute: http.StatusServiceUnavailable} {
 		access.Age(a, age)
-		if err := a.Renew(t.Context()); err == nil {
-			t.Error("the keys of an issuer that is away were renewed")
+		if _, away := errors.AsType[*access.AwayError](a.Renew(t.Context())); !away {
+			t.Error("want an error of an issuer that is away")
 		}
 		if got := as("old", old); got != want {
 			t.Errorf("after %s: got %d, want %d", age, got, want)
 		}
 	}
+	access.Age(a, time.Minute)
+	if got := as("unknown", newKeyOf("unknown")); got != http.StatusServiceUnavailable {
+		t.Errorf("a token that only a new key could have signed: got %d", got)
+	}
 	c.has("old")
 	if err := a.Renew(t.Context()); err != nil || as("old", old) != http.StatusOK {
 		t.Errorf("it is back: got %d, %v", as("old", old), err)
+	}
+}
+
+// Time mends an issuer that does not answer, and not one that is another.
+func TestIssuerThatIsWrongIsNotAway(t *testing.T) {
+	t.Parallel()
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/other/"):
+			fmt.Fprint(w, `{"issuer": "https://login.example"}`)
+		case strings.HasPrefix(r.URL.Path, "/busy/"):
+			w.WriteHeader(http.StatusTooManyRequests)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(other.Close)
+	secret := httptest.NewTLSServer(other.Config.Handler)
+	t.Cleanup(secret.Close)
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := "http://" + l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for url, want := range map[string]bool{nobody: true, other.URL + "/busy": true, other.URL + "/other": false, other.URL + "/nothing": false, secret.URL: false} {
+		a, err := access.Open(file(t, fmt.Sprintf(`{"hosts": ["a"], "tokens": {"issuer": %q, "audience": "here"}}`, url)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = a.Renew(t.Context())
+		if _, away := errors.AsType[*access.AwayError](err); away != want || err == nil {
+			t.Errorf("%s: got %v, want away: %t", url, err, want)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/health"
 	"github.com/fairlead-go/fairlead/contrib/postgres"
 	"github.com/fairlead-go/fairlead/contrib/redis"
@@ -27,6 +28,7 @@ const (
 	withoutApprovals = "calls that need an approval, and writes that are not harmless to repeat, are refused; reads go on"
 	withoutShared    = "nothing is cached, and each replica has its share of the rate limits; calls go on"
 	withoutRedis     = withoutApprovals + ", uncached and within this replica's share of the rate limits"
+	withoutKeys      = "every call is refused, since no token can be checked"
 	withoutIssuer    = "tokens of its new keys are refused, and all tokens an hour after its keys were renewed last"
 	withoutRecord    = "dangerous calls, and those that the policy wants recorded, are refused; other calls go on without a record"
 )
@@ -68,12 +70,19 @@ func (s reported) Write(ctx context.Context, one audit.Record) error {
 	return err
 }
 
-// watchIssuer renews the keys of the tokens' issuer, if there is one.
-func (r *proxyRun) watchIssuer(ctx context.Context) {
-	if a := r.options.Access; a != nil && a.Tokens != nil {
-		r.health.Add(health.Dependency{Name: depIssuer, Refused: withoutIssuer})
-		go a.Watch(ctx, func(err error) { r.health.Report(ctx, depIssuer, err) })
+// reachIssuer fetches the keys of the tokens' issuer, if there is one, waits for it, and renews them from then on.
+func (r *proxyRun) reachIssuer(ctx context.Context) error {
+	a := r.options.Access
+	if a == nil || a.Tokens == nil {
+		return nil
 	}
+	away := func(err error) bool { _, is := errors.AsType[*access.AwayError](err); return is }
+	if err := r.reached(ctx, depIssuer, withoutKeys, away, func() error { return a.Renew(ctx) }); err != nil {
+		return err
+	}
+	r.health.Add(health.Dependency{Name: depIssuer, Refused: withoutIssuer})
+	go a.Watch(ctx, func(err error) { r.health.Report(ctx, depIssuer, err) })
+	return nil
 }
 
 // reached calls open until what it opens is there. It waits only with --listen. Meanwhile

@@ -3,18 +3,26 @@ package command
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 	"github.com/fairlead-go/fairlead/contrib/postgres/postgrestest"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
@@ -180,6 +188,71 @@ func TestStoreThatIsAway(t *testing.T) {
 	}
 }
 
+// A proxy that starts while the issuer of its tokens is away waits for it: probes are answered, a call is refused as one of
+// an outage and not of its token, and afterwards the same token counts.
+func TestIssuerThatIsAwayAtTheStart(t *testing.T) {
+	t.Parallel()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := &oidctest.Server{PublicKeys: []oidctest.PublicKey{{PublicKey: key.Public(), KeyID: "k", Algorithm: oidc.ES256}}, Algorithms: []string{oidc.ES256}}
+	var there atomic.Bool
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !there.Load() {
+			panic(http.ErrAbortHandler) // the connection ends without an answer
+		}
+		keys.ServeHTTP(w, r)
+	}))
+	t.Cleanup(issuer.Close)
+	keys.SetIssuer(issuer.URL)
+	file := filepath.Join(t.TempDir(), "access.json")
+	text := fmt.Sprintf(`{"hosts": ["127.0.0.1"], "tokens": {"issuer": %q, "audience": "here"}}`, issuer.URL)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	token := oidctest.SignIDToken(key, "k", oidc.ES256, fmt.Sprintf(`{"iss":%q,"aud":"here","sub":"ann","exp":%d}`, issuer.URL, time.Now().Add(time.Hour).Unix()))
+	p := probe(t, nil, "--access", file, notes(t))
+	hello := func() (int, string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.base+"/mcp", strings.NewReader(
+			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, res.Header.Get("Retry-After") + " " + string(body)
+	}
+	if code, away := p.until(t, "starting"); code != http.StatusServiceUnavailable || away[depIssuer] != withoutKeys {
+		t.Errorf("at the start: got %d %q", code, away)
+	}
+	if code, said := hello(); code != http.StatusServiceUnavailable || !strings.HasPrefix(said, "15 ") || !strings.Contains(said, "nothing was called") {
+		t.Errorf("a call at the start: got %d %s", code, said)
+	}
+	there.Store(true)
+	if code, away := p.until(t, "ok"); code != http.StatusOK || len(away) > 0 {
+		t.Errorf("after the start: got %d %q", code, away)
+	}
+	if code, said := hello(); code != http.StatusOK {
+		t.Errorf("a call after the start: got %d %s", code, said)
+	}
+	for _, line := range []string{"health: a dependency is away", "health: a dependency is back"} {
+		if got := strings.Count(p.log(), line); got != 1 {
+			t.Errorf("%d times %q, want 1", got, line)
+		}
+	}
+}
+
 // A record that was cut off is reported before a call meets it.
 func TestRecordThatIsBroken(t *testing.T) {
 	t.Parallel()
@@ -195,12 +268,22 @@ func TestRecordThatIsBroken(t *testing.T) {
 }
 
 // Settings that time does not mend end the start.
-func TestStartDoesNotWaitForAnotherPassword(t *testing.T) {
+func TestStartDoesNotWaitForSettings(t *testing.T) {
 	t.Parallel()
 	red := redistest.New(t, "--requirepass", "x")
 	server := "lists"
 	code, _, said := runs(t, built(t), server, "proxy", "--listen", "127.0.0.1:0", "--"+plainFlag, "--store", red.URL(), "--", "SERVER")
 	if code == 0 || !strings.Contains(said, "rejects the user or password") {
+		t.Errorf("got %d %s", code, said)
+	}
+	wrong := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(wrong.Close)
+	file := filepath.Join(t.TempDir(), "access.json")
+	if err := os.WriteFile(file, fmt.Appendf(nil, `{"hosts": ["127.0.0.1"], "tokens": {"issuer": %q, "audience": "here"}}`, wrong.URL), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, said = runs(t, built(t), server, "proxy", "--listen", "127.0.0.1:0", "--access", file, "--", "SERVER")
+	if code == 0 || !strings.Contains(said, "the issuer of the tokens: 404 Not Found") {
 		t.Errorf("got %d %s", code, said)
 	}
 }

@@ -114,14 +114,14 @@ func (o *proxyFlags) openPolicy(p *proxy.Options, log *slog.Logger) (*policy.Pol
 
 // openAccess reads the file of --access, if there is one, and returns the address of the page of approvals, "" for one
 // on this machine.
-func (o *proxyFlags) openAccess(ctx context.Context, p *proxy.Options, waiting *inbox.Options) (page string, err error) {
+func (o *proxyFlags) openAccess(p *proxy.Options, waiting *inbox.Options) (page string, err error) {
 	switch {
 	case o.access == "":
 		return "", nil
 	case o.listen == "":
 		return "", errors.New("it is about the address of --listen; name one, such as --listen :8808")
 	}
-	if p.Access, err = access.Open(ctx, o.access); err != nil || len(p.Access.Approvers) == 0 {
+	if p.Access, err = access.Open(o.access); err != nil || len(p.Access.Approvers) == 0 {
 		return "", err
 	}
 	waiting.User, waiting.Hosts = p.Access.Approver, p.Access.Hosts

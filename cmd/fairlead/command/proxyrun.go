@@ -75,10 +75,12 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err := r.openTelemetry(ctx); err != nil {
 		return err
 	}
-	if r.public, err = o.openAccess(ctx, &r.options, &r.waiting); err != nil {
+	if r.public, err = o.openAccess(&r.options, &r.waiting); err != nil {
 		return fmt.Errorf("--access: %w", err)
 	}
-	r.watchIssuer(ctx)
+	if err := r.reachIssuer(ctx); err != nil {
+		return fmt.Errorf("--access: %w", err)
+	}
 	if err := r.openCredentials(ctx); err != nil {
 		return err
 	}

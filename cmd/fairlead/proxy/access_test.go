@@ -49,7 +49,10 @@ func opened(t *testing.T) (*access.Access, func(user, scopes string) *http.Clien
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a, err := access.Open(t.Context(), name)
+	a, err := access.Open(name)
+	if err == nil {
+		err = a.Renew(t.Context())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
