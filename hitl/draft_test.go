@@ -132,6 +132,36 @@ func TestCommitNeedsTheDraftThatWasShown(t *testing.T) {
 	}
 }
 
+// Ids of drafts differ in their last digit past 2^53: each is its own draft, shown as the tool wrote it.
+func TestDraftsOfLongNumbersAreTold(t *testing.T) {
+	t.Parallel()
+	for name, draft := range map[string]func(answer string) *mcp.CallToolResult{
+		"text": text,
+		"structured": func(answer string) *mcp.CallToolResult {
+			return &mcp.CallToolResult{StructuredContent: json.RawMessage(answer)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newOffice(t, hitl.Options{})
+			f.draft("ann", draft(`{"id":9007199254740992,"amount":0.1}`))
+			f.draft("ann", draft(`{"id":9007199254740993,"amount":0.1000000000000000055}`))
+			if err := f.commit("ann", `{"draft_id":9007199254740994}`, annotation.Write()); err == nil || len(f.ran) > 0 {
+				t.Errorf("a draft that was not made: %v, ran %q", err, f.ran)
+			}
+			if err := f.commit("ann", `{"draft_id":9007199254740993}`, annotation.Write()); err != nil {
+				t.Fatal(err)
+			}
+			if got := f.shown[0]; len(got) != 1 || got[0].ID != "9007199254740993" || got[0].Shown != `{"id":9007199254740993,"amount":0.1000000000000000055}` {
+				t.Errorf("shown %+v", got)
+			}
+			if len(f.ran) != 1 || !strings.HasSuffix(f.ran[0], `{"draft_id":9007199254740993}`) {
+				t.Errorf("ran %q", f.ran)
+			}
+		})
+	}
+}
+
 func TestDenialOfACommitIsADenial(t *testing.T) {
 	t.Parallel()
 	f := newOffice(t, hitl.Options{})

@@ -27,6 +27,7 @@ func TestEditedArgumentsRunExactlyAsEdited(t *testing.T) {
 	for _, tt := range []struct{ name, edit, want string }{
 		{"B181: edited", `{"path":"b.txt"}`, `{"path":"b.txt"}`},
 		{"B181: every byte counts", " {\"path\" :\t\"b.txt\", \"n\":1.0 }\n", " {\"path\" :\t\"b.txt\", \"n\":1.0 }\n"},
+		{"digits past 2^53", `{"n":9007199254740993,"x":0.1000000000000000055,"p":1.10}`, `{"n":9007199254740993,"x":0.1000000000000000055,"p":1.10}`},
 		{"none any more", `{}`, `{}`},
 		{"not edited", ``, `{"path":"a.txt"}`},
 		{"edited to what it was", `{"path":"a.txt"}`, `{"path":"a.txt"}`},

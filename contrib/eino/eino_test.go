@@ -198,3 +198,26 @@ func TestCallCostsThreeAllocationsMore(t *testing.T) {
 		t.Errorf("a run allocates %v times, %v more than a call by hand", got, got-bare)
 	}
 }
+
+// longDigits are numbers that no float64 holds, or that it writes otherwise.
+var longDigits = []string{"9007199254740993", "-9007199254740993", "18446744073709551616", "0.1000000000000000055", "1.10", "-0"}
+
+// Numbers reach the tool, and the person who is asked, with all digits that the model wrote.
+func TestNumbersKeepTheirDigits(t *testing.T) {
+	t.Parallel()
+	for _, number := range longDigits {
+		desk := batchtest.New(t)
+		desk.Yes = true
+		input := `{"id":"1","n":` + number + `,"deep":[{"n":` + number + `}]}`
+		talk(t, config(t, desk), call{"a", "notes__delete_note", input}, call{"b", "notes__get_note", input})
+		asked, calls := desk.Asked(), desk.Calls()
+		if len(asked) != 1 || string(asked[0].Arguments) != input || len(calls) != 2 {
+			t.Fatalf("%s: asked %v, executed %v", number, asked, calls)
+		}
+		for _, c := range calls {
+			if string(c.Arguments) != input {
+				t.Errorf("%s: executed with %s", number, c.Arguments)
+			}
+		}
+	}
+}

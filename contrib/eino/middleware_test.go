@@ -151,3 +151,22 @@ func (c checkpoints) Set(_ context.Context, id string, kept []byte) error {
 	c[id] = kept
 	return nil
 }
+
+// A tool that Eino has already gets numbers as the model wrote them.
+func TestMiddlewareKeepsDigits(t *testing.T) {
+	t.Parallel()
+	desk, ran := batchtest.New(t), []string(nil)
+	desk.Yes = true
+	tools := []tool.BaseTool{own{&ran}}
+	guard, err := fairlead.Middleware(t.Context(), desk.Tools, "pages", func(middleware.ToolCaller) middleware.ToolCaller { return desk.Caller }, batch.HostOptions{}, tools...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, number := range longDigits {
+		input := `{"id":"1","n":` + number + `}`
+		talk(t, &compose.ToolsNodeConfig{Tools: tools, ToolCallMiddlewares: []compose.ToolMiddleware{guard}}, call{"a", "delete_page", input})
+		if len(ran) != i+1 || ran[i] != input {
+			t.Errorf("%s: ran %q", number, ran)
+		}
+	}
+}

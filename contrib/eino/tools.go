@@ -52,7 +52,9 @@ func convert(host *batch.Host, as func(base) tool.BaseTool) ([]tool.BaseTool, er
 		}
 		parameters := new(jsonschema.Schema)
 		if err == nil {
-			err = json.Unmarshal(raw, parameters)
+			if err = json.Unmarshal(raw, parameters); err == nil {
+				keepDigits(parameters, raw)
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("eino: the schema of %s: %w", one, err)

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/chain/batch"
 	"github.com/fairlead-go/fairlead/chain/batch/batchtest"
 	fairlead "github.com/fairlead-go/fairlead/contrib/mcpgo"
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/mark3labs/mcp-go/client"
 	other "github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -165,4 +167,39 @@ func TestCallCostsThreeAllocationsMore(t *testing.T) {
 		t.Errorf("a call allocates %v times, %v more than by hand", got, got-bare)
 	}
 	t.Logf("%v allocations, %v by hand", got, bare)
+}
+
+// A client of the guarded server exchanges numbers with the tool with all digits, in schemas too.
+func TestServerKeepsDigits(t *testing.T) {
+	t.Parallel()
+	for _, number := range []string{"9007199254740993", "-9007199254740993", "18446744073709551616", "0.1000000000000000055", "1.10", "-0"} {
+		desk, got := batchtest.New(t), ""
+		object := `{"n":` + number + `,"deep":[{"n":` + number + `}]}`
+		execute := func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			got = string(call.Arguments)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "found"}}, StructuredContent: json.RawMessage(object)}, nil
+		}
+		const schema = `{"properties":{"deep":{},"n":{"default":9007199254740993,"maximum":18446744073709551616}},"type":"object"}`
+		tool := annotation.Declare(&mcp.Tool{Name: "find", InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema)}, annotation.ReadOnly())
+		if err := desk.Tools.AddTools("long", middleware.ToolCallerFunc(execute), tool); err != nil {
+			t.Fatal(err)
+		}
+		desk.Tools.Trust("long")
+		s := server.NewMCPServer("guarded", "1")
+		if err := fairlead.AddTools(s, batch.NewHost(desk.Tools, desk.Caller, batch.HostOptions{Scope: user})); err != nil {
+			t.Fatal(err)
+		}
+		var request other.CallToolRequest
+		request.Params.Name, request.Params.Arguments = "long__find", json.RawMessage(object)
+		res, err := serve(t, s).CallTool(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != object || string(res.RawStructuredContent) != object {
+			t.Errorf("%s: the tool got %s, and the client %s", number, got, res.RawStructuredContent)
+		}
+		if list, err := json.Marshal(s.GetTool("long__find").Tool); err != nil || strings.Count(string(list), schema) != 2 {
+			t.Errorf("%v: it is listed as %s", err, list)
+		}
+	}
 }

@@ -38,6 +38,10 @@ func TestPersonDecides(t *testing.T) {
 		{"no", "deny", nil, hitl.Decision{By: "bob"}, "denied"},
 		{"no, and why", "deny", []string{"reason", " archive it\r\ninstead "}, hitl.Decision{By: "bob", Reason: "archive it\ninstead"}, "archive it"},
 		{"yes, edited", "edit", []string{"arguments", `{"path":"b.txt"}`}, hitl.Decision{Verdict: hitl.Approved, By: "bob", Arguments: json.RawMessage(`{"path":"b.txt"}`)}, "approved as edited"},
+		{
+			"yes, edited to digits past 2^53", "edit", []string{"arguments", `{"n":9007199254740993,"x":0.1000000000000000055}`},
+			hitl.Decision{Verdict: hitl.Approved, By: "bob", Arguments: json.RawMessage(`{"n":9007199254740993,"x":0.1000000000000000055}`)}, "approved as edited",
+		},
 		{"an edit that changes nothing", "edit", []string{"arguments", "{\r\n  \"path\": \"a.txt\"\r\n}"}, hitl.Decision{Verdict: hitl.Approved, By: "bob"}, "approved"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

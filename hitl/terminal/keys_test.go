@@ -44,6 +44,7 @@ func TestTerminalUnderstandsItsLetters(t *testing.T) {
 		{"edit, and then a no", "e\n{\"path\":\"b.txt\"}\nn\n", hitl.Decision{}, "", ""},
 		{"edit, and then nothing", "e\n{\"path\":\"b.txt\"}\n", hitl.Decision{}, "the input has ended", ""},
 		{"edit, twice", "e\n{\"n\":1}\ne\n{\"n\":2}\ny\n", hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{"n":2}`)}, "", ""},
+		{"edit to digits past 2^53", "e\n{\"n\":9007199254740993,\"x\":0.1000000000000000055}\ny\n", hitl.Decision{Verdict: hitl.Approved, Arguments: json.RawMessage(`{"n":9007199254740993,"x":0.1000000000000000055}`)}, "", "9007199254740993"},
 		{"edit into a list", "e\n[1]\ny\n", yes, "", "nothing was changed"},
 		{"edit into what is no JSON", "e\n{path}\nn\n", hitl.Decision{}, "", "nothing was changed"},
 		{"edit and give nothing", "e\n\ny\n", yes, "", "nothing was changed"},

@@ -64,6 +64,37 @@ func TestReplayAnswersAsTheServerDid(t *testing.T) {
 	}
 }
 
+// A replay tells numbers apart that differ in their last digit past 2^53, and answers with the digits of the server.
+func TestReplayKeepsLongDigits(t *testing.T) {
+	t.Parallel()
+	program, file := built(t), filepath.Join(t.TempDir(), "session.json")
+	exe, _ := mcptest.Child(t, "vault")
+	ids := []string{"9007199254740992", "9007199254740993", "0.1000000000000000055", "0.1", "18446744073709551616", "18446744073709551617"}
+	ask, end := speaks(t, program, "record", "--out", file, "--", exe)
+	want := make(map[string]string)
+	for _, id := range ids {
+		want[id] = ask("tools/call", `{"name":"get_item","arguments":{"id":`+id+`}}`)
+		if !strings.Contains(want[id], id) || !strings.Contains(want[id], "12345678901234567890") {
+			t.Errorf("%s was answered with %s", id, want[id])
+		}
+	}
+	if code, errs := end(); code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	ask, end = speaks(t, program, "replay", file)
+	for _, id := range ids {
+		if got := ask("tools/call", `{"name":"get_item","arguments":{"id":`+id+`}}`); got != want[id] {
+			t.Errorf("%s was answered\n%s\nand by the replay\n%s", id, want[id], got)
+		}
+	}
+	for _, id := range []string{"9007199254740994", "1e400"} {
+		if got := ask("tools/call", `{"name":"get_item","arguments":{"id":`+id+`}}`); !strings.Contains(got, `"error"`) {
+			t.Errorf("%s, which was not recorded, was answered with %s", id, got)
+		}
+	}
+	end()
+}
+
 // A client that writes its requests and ends its input has its answers, of the recorder and of the recording.
 func TestRecordAndReplayAnswerAfterTheEndOfTheInput(t *testing.T) {
 	t.Parallel()
