@@ -207,17 +207,21 @@ func happens(ws []word) bool {
 	return ws[last].base == "is" || ws[last].base == "are" || ws[last].base == "get"
 }
 
-// goesInto finds what the outcome goes into: "into a folder", "to a file", not "into markdown".
+// goesInto finds what the outcome goes into: "into a folder", "to a file", not "into markdown"; and that it takes the place
+// of the original: "in place".
 func (r *reading) goesInto(ws []word) {
 	for i := range ws {
 		w := &ws[i]
 		if w.is(subord) {
 			return
 		}
+		if w.base == "in" && i+1 < len(ws) && ws[i+1].base == "place" && (i+2 == len(ws) || ws[i+2].base != "of") {
+			r.stays = r.stays.worse(finding{effect: changes, place: inDescription, word: "in place"})
+		}
 		if w.base != "into" && w.base != "to" {
 			continue
 		}
-		if o := objectIn(ws, i); w.base == "into" && o.any&artefact == 0 || w.base == "to" && o.last.holds() {
+		if o := objectIn(ws, i); w.base == "into" && o.any&artefact == 0 || o.last.holds() {
 			r.stays = r.stays.worse(finding{effect: adds, place: inDescription, word: w.base})
 		}
 	}

@@ -91,7 +91,7 @@ var rows = []struct{ tool, want, words string }{
 		leaderboard spec specification weather portfolio holding definition location duration`},
 	{"_ widget", "moderate", `convert capture snapshot sort reverse claim nest establish inscribe integrate jot nominate preload readd recreate
 		reinstall reprint reprocess resubmit upvote downvote   blacklist denylist blocklist zip unzip unpack
-		untar handoff handover index place stage pair journal stitch setup begin adapt advance align anonymize autofix autofill boost
+		untar handoff handover index place stage pair journal stitch setup begin adapt advance align anonymize autofit autofix autofill boost
 		calibrate collapse colorize continue cut deescalate defer defragment demote deselect dim dislike  engage flatten
 		halt hibernate ignore interrupt invert jump lower maintain nudge obfuscate override pan park prioritize raise rearrange
 		rebalance recalculate recategorize reclassify recolor recompute reconfigure redirect redistribute reduce refill reformat

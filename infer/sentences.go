@@ -137,6 +137,7 @@ func (r *reading) first(ws []word) {
 	if isLabel(ws) || aboutPeople(ws) {
 		return
 	}
+	r.toOthers(ws)
 	i := mainVerb(ws)
 	if i < 0 {
 		r.main = r.nominal(ws)

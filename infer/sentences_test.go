@@ -16,6 +16,10 @@ var outcomes = map[string]string{
 		render_lamp | Render a lamp into a new window | moderate
 		render_lamp | Render a lamp into markdown | safe
 		render_lamp | Render a lamp to a file | moderate
+		render_shade | Render a lamp into a file | moderate
+		format_code | Formats the code of a project in place | moderate
+		format_text | Formats a text in place of the tabs it has | safe
+		autofit_columns | Auto-fit column widths | moderate
 		render_lamp | Render a lamp to a directory | moderate
 		render_lamp | Render a lamp to the disk | moderate
 		render_lamp | Render a lamp to a visitor | safe
@@ -44,6 +48,14 @@ var outcomes = map[string]string{
 		submit_lamps | Submit a batch of lamps to the cluster | dangerous
 		submit_lamps | Submit a workload to a scheduler | dangerous
 		submit_lamps | Submit a workload to a reader | moderate`,
+	"what goes to others": `
+		lamp_report | Reports a lamp to the moderators | dangerous
+		lamp_report | Reports the state of a lamp to the user | safe
+		lamp_status | Reports lamps that belong to a team | safe
+		request_lamp | Requests a lamp from its owner | moderate
+		ask_lamps | Ask another agent to repair a lamp | dangerous
+		ask_lamps | Ask a model to summarize the lamps | safe
+		ask_lamps | Ask which lamp to turn on | safe`,
 	"what it is done for": `
 		submit_lamps | Submit a script from a shelf to run | dangerous
 		submit_lamps | Submit a lamp to run a shop with | moderate
