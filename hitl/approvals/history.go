@@ -7,7 +7,7 @@ import (
 )
 
 // A History is a [Store] that returns what people have approved lately, so that "always" can be offered after a restart.
-// Those of [NewMemory] and [OpenFile] are one; with a store that is none, the approvals of a process count alone.
+// Those of [NewMemory] and [OpenFile] are one; with another store the approvals of this process alone count.
 type History interface {
 	Store
 	// Approved returns the last approvals of calls of a tool that people gave one by one: at most three, oldest first,
