@@ -19,7 +19,7 @@ import (
 
 // Bounds of the names of members that were left out.
 const (
-	maxUnnamed = 1000 // of which the paths are counted
+	maxUnnamed = 1000 // paths that are counted
 	maxNames   = 200  // characters of all paths that are shown
 	maxName    = 40   // characters of a name that is shown
 )

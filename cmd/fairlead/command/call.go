@@ -97,6 +97,9 @@ func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target
 			return fmt.Errorf("--arguments -: %w", err)
 		}
 	}
+	if string(bytes.TrimSpace(arguments)) == "null" {
+		arguments = []byte("{}") // as a loop and the proxy read it
+	}
 	if len(arguments) > maxArguments || !json.Valid(arguments) || !bytes.HasPrefix(bytes.TrimSpace(arguments), []byte("{")) {
 		return errors.New(`--arguments: want a JSON object, such as {"path":"notes.txt"}`)
 	}

@@ -21,6 +21,7 @@ func TestCall(t *testing.T) {
 		out, stderr string
 	}{
 		"a read":                          {"", []string{"get_account"}, exitOK, "done \x1b[31m {}\n", ""},
+		"null for no arguments":           {"", []string{"get_account", "--arguments", " null"}, exitOK, "{}", ""},
 		"with arguments":                  {"", []string{"get_account", "--arguments", `{"id":7}`}, exitOK, "done \x1b[31m {\"id\":7}\n", ""},
 		"by server and name":              {"", []string{"server/get_account"}, exitOK, "done \x1b[31m {}\n", ""},
 		"arguments by stdin":              {` {"id":8}` + "\n", []string{"get_account", "--arguments", "-"}, exitOK, `{"id":8}`, ""},

@@ -116,11 +116,13 @@ func TestObserveLearnTestAndSwitchOn(t *testing.T) {
 		}
 	}
 	misspelled := filepath.Join(t.TempDir(), "misspelled.json")
-	if err := os.WriteFile(misspelled, []byte("{\"rules\": [\n{\"tool\": \"office/wipe_*\", \"decide\": \"deny\"},\n{\"tool\": \"office/wipe_disc\", \"decide\": \"deny\"}]}"), 0o600); err != nil {
+	if err := os.WriteFile(misspelled, []byte("{\"rules\": [\n{\"tool\": \"office/wipe_*\", \"decide\": \"deny\"},\n{\"tool\": \"office/wipe_disc\", \"decide\": \"deny\"}], \"approvals\": {\"approved\": [\n"+
+		"{\"tool\": \"office/delete_draft\", \"class\": \"moderate\", \"members\": {\"path\": {\"any\": true}}, \"until\": \"2999-01-01\"}]}}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, stderr := program(t, "", "policy", "check", misspelled, "--against", decided); code != exitOK ||
 		!strings.Contains(stderr, `misspelled.json:3: rules[1].tool: "office/wipe_disc" names no tool that is listed, so this has no effect; did you mean "office/wipe_disk"?`) ||
+		!strings.Contains(stderr, `misspelled.json:4: approvals.approved[0]: it approves no call of office/delete_draft that is dangerous, since it covers moderate calls alone; write "class": "dangerous"`) ||
 		strings.Contains(stderr, "wipe_*") {
 		t.Errorf("a name that no call has: exit %d: %s", code, stderr)
 	}

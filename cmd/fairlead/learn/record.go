@@ -132,8 +132,9 @@ func refusedBy(r audit.Record) string {
 
 // There returns the servers and tools of the calls.
 func (r *Record) There() policy.There {
-	there := policy.There{Listed: make(map[string][]string)}
+	there := policy.There{Listed: make(map[string][]string), Classes: make(map[string]annotation.Safety)}
 	for _, c := range r.calls {
+		strictest(there.Classes, c.Server+"/"+c.Tool, c.Class)
 		tools, known := there.Listed[c.Server]
 		if !known {
 			there.Servers = append(there.Servers, c.Server)
@@ -143,6 +144,19 @@ func (r *Record) There() policy.There {
 		}
 	}
 	return there
+}
+
+// rising are the classes, the strictest last: of calls whose class was not known a person's approval covers more than of
+// dangerous ones.
+var rising = []annotation.Safety{annotation.Safe, annotation.Moderate, annotation.Unknown, annotation.Dangerous}
+
+// strictest adds the class of a call to those of tools, and keeps the strictest of each.
+func strictest(classes map[string]annotation.Safety, tool, class string) {
+	at := slices.IndexFunc(rising, func(s annotation.Safety) bool { return s.String() == class })
+	have, known := classes[tool]
+	if at >= 0 && (!known || slices.Index(rising, have) < at) {
+		classes[tool] = rising[at]
+	}
 }
 
 // Notes returns what the record lacks, a line each.

@@ -35,6 +35,7 @@ func Parse(name string, text []byte) (*Policy, error) {
 		return nil, err
 	}
 	p.Warnings = append(p.Warnings, p.unreachable()...)
+	p.Warnings = append(p.Warnings, p.unsaid()...)
 	return p, nil
 }
 

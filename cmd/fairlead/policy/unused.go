@@ -25,10 +25,13 @@ type use struct {
 type There struct {
 	Servers []string
 	Listed  map[string][]string // the tools of servers that have listed them
+	// Classes are those of tools, the strictest that calls of them had, by "server/tool"; nil if they are not known.
+	Classes map[string]annotation.Safety
 }
 
-// Unused returns a warning for each place of the policy that names a tool or a server, and none of those that are there.
-// The tools of a server that has listed none so far are not known.
+// Unused returns a warning for each place of the policy that names a tool or a server, and none of those that are there,
+// and for each remembered approval that covers no call of its tool. The tools of a server that has listed none so far are
+// not known.
 func (p *Policy) Unused(there There) []string {
 	var all []string
 	for _, u := range p.uses {
@@ -41,7 +44,10 @@ func (p *Policy) Unused(there There) []string {
 		}
 		all = append(all, fmt.Sprintf("%s: %s: %s", p.At(u.line), u.key, what))
 	}
-	return all
+	return append(all, p.uncovered(func(server, tool string) (annotation.Safety, bool) {
+		class, known := there.Classes[server+"/"+tool]
+		return class, known
+	})...)
 }
 
 // unused returns what is wrong with one place, "" for nothing.

@@ -6,6 +6,7 @@ package proxy
 // package elicit knows it.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,20 +63,17 @@ func (s *session) callTool(ctx context.Context, m *message) (*message, bool) {
 	p, more, err := readCall(m.Params)
 	if err != nil {
 		err = invalid("proxy: the params of tools/call are refused: " + err.Error())
-		s.recordRefusal(ctx, m, textOf(m.Params, "name"), nil, err)
-		return m.failTo(wireError(err)), true
+		return s.cannotCall(ctx, m, middleware.Call{Tool: s.calledBy(textOf(m.Params, "name")), Arguments: m.Params}, err)
 	}
 	set, tool, err := s.tools.find(ctx, p.Name, m.id())
 	if err != nil {
 		if !middleware.NotSent(err) { // whatever became of the list
 			err = notSent(err)
 		}
-		s.recordRefusal(ctx, m, p.Name, tool, err)
-		return s.refused(ctx, m, middleware.Call{}, err)
+		return s.cannotCall(ctx, m, middleware.Call{Tool: cmp.Or(tool, s.calledBy(p.Name)), Arguments: p.Arguments}, err)
 	}
 	if err := s.mismatchedArguments(m, tool, p.Arguments); err != nil {
-		s.recordRefusal(ctx, m, p.Name, tool, err)
-		return m.failTo(err), true
+		return s.cannotCall(ctx, m, middleware.Call{Tool: tool, Arguments: p.Arguments}, err)
 	}
 	call := middleware.Call{ID: m.id(), Scope: s.scope, Tool: tool, Arguments: p.Arguments, Meta: p.Meta, Params: more}
 	if p.InputResponses != nil || p.RequestState != "" {

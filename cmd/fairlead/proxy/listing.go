@@ -17,6 +17,7 @@ import (
 	"strings"
 	"weak"
 
+	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
@@ -88,12 +89,17 @@ func (t *tools) compare(now *set) {
 	if now.plan.compared.Swap(int64(len(listed))) == int64(len(listed)) {
 		return
 	}
-	there := policy.There{Listed: make(map[string][]string)}
+	there := policy.There{Listed: make(map[string][]string), Classes: make(map[string]annotation.Safety)}
 	for _, s := range t.session.servers {
 		there.Servers = append(there.Servers, s.Name)
 	}
 	for _, s := range listed {
 		there.Listed[s.Name], _ = s.tools.listed()
+		for _, name := range there.Listed[s.Name] {
+			if tool, ok := now.catalog.Lookup(s.Name, name); ok {
+				there.Classes[s.Name+"/"+name] = tool.Safety()
+			}
+		}
 	}
 	for _, warning := range now.plan.policy.Unused(there) {
 		if _, warned := now.plan.warned.LoadOrStore(warning, true); !warned {

@@ -81,6 +81,9 @@ func readCall(raw json.RawMessage) (*mcp.CallToolParamsRaw, map[string]json.RawM
 		return nil, nil, err
 	}
 	p := &mcp.CallToolParamsRaw{Arguments: given.arguments}
+	if string(bytes.TrimSpace(given.arguments)) == "null" { // as some clients write that there are none; MCP allows an object alone
+		p.Arguments = nil
+	}
 	for _, member := range [...]struct {
 		name  string
 		value json.RawMessage

@@ -59,3 +59,20 @@ func TestUnknownParams(t *testing.T) {
 		t.Errorf("the server did %v, want two and one that was remembered", got)
 	}
 }
+
+// Null in place of the arguments is none, as in a loop. The server gets an object, since MCP allows nothing else.
+func TestNullArgumentsAreNone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPlain(readThing)
+		c := s.client(t, s.proxy(t, proxy.Options{}))
+		for _, params := range []string{`{"name":"read_thing","arguments":null}`, `{"name":"read_thing", "arguments" : null }`, `{"name":"read_thing"}`} {
+			if got := c.call(params); !strings.Contains(got, `"result"`) || strings.Contains(got, `"isError":true`) {
+				t.Errorf("%s: got %s", params, got)
+			}
+		}
+		if got := s.calls(); len(got) != 3 || got[0] != got[2] || got[1] != got[2] {
+			t.Errorf("the server got %q, want the same call three times", got)
+		}
+	})
+}

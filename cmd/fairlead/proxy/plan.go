@@ -46,6 +46,7 @@ type plan struct {
 	standard chain.Standard
 	will     func(*middleware.Tool) string // as the chain describes itself
 	mildest  func(*middleware.Tool) annotation.Safety
+	refuser  refuser // of the calls that cannot be made
 
 	questions int // that may wait at once
 
@@ -137,6 +138,9 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	if p.o.Observe {
 		made.standard.Observe, made.standard.PerCall = made.would, nil
 	}
+	made.refuser = made.standard.Then(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
+		return nil, errors.New("proxy: the call cannot be made") // it comes to no executor
+	})).(refuser)
 	return made
 }
 

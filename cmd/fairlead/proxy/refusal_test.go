@@ -33,3 +33,31 @@ func TestRefusalsAreRecorded(t *testing.T) {
 		}
 	})
 }
+
+// A call that cannot be made is stopped as a loop like any other.
+func TestCallsThatCannotBeMadeAreStopped(t *testing.T) {
+	t.Parallel()
+	for name, params := range map[string]string{
+		"an unknown tool":         `{"name":"no_such_thing","arguments":{"a":1}}`,
+		"arguments in two ways":   `{"name":"read_thing","arguments":{"path":"a","path":"b"}}`,
+		"arguments of no object":  `{"name":"read_thing","arguments":"a"}`,
+		"a tool without its name": `{"NAME":"read_thing"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, b := newPlain(readThing), new(book)
+				c := s.client(t, s.proxy(t, proxy.Options{Audit: b, Policy: decided(t, `{"budget": {"repeats": 4}}`)}))
+				for i := range 6 {
+					got := c.call(params)
+					if stopped := strings.Contains(got, `"isError":true`) && strings.Contains(got, "30s"); stopped != (i >= 4) {
+						t.Errorf("call %d: got %s", i+1, got)
+					}
+				}
+				if got := b.ends(); len(got) != 6 || len(s.calls()) > 0 {
+					t.Errorf("%d records, want 6; the server executed %q", len(got), s.calls())
+				}
+			})
+		})
+	}
+}

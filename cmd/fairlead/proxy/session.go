@@ -28,6 +28,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
+	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -215,7 +216,7 @@ func (s *session) stray(m *message, why string) {
 	err := invalid("proxy: " + why + "; the message was not sent on")
 	s.proxy.log.Warn("proxy: a message of the client's was refused", slog.String("method", safetext.Line(safetext.Cut(m.Method, 100))), slog.String("why", why))
 	if m.chained() == methodCallTool {
-		s.recordRefusal(s.ctx, m, textOf(m.Params, "name"), nil, err)
+		_ = s.recordRefusal(s.ctx, m, middleware.Call{Tool: s.calledBy(textOf(m.Params, "name")), Arguments: m.Params}, err) // it gets the error of its transport
 	}
 	if m.ID != nil {
 		s.reply(m.failTo(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}))

@@ -9,6 +9,7 @@ package proxy
 // of one client cannot be asked for by another, since each session has its own.
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -237,12 +238,12 @@ func (s *session) updateTask(ctx context.Context, m *message, t *task) (*message
 	p, err := readUpdate(m.Params)
 	if err != nil {
 		err = invalid("proxy: the params of tasks/update are refused: " + err.Error())
-		s.recordRefusal(ctx, m, name, t.call.Tool, err)
+		err = s.recordRefusal(ctx, m, middleware.Call{Tool: t.call.Tool, Arguments: m.Params}, err)
 		return m.failTo(wireError(err)), true
 	}
 	set, tool, err := s.tools.find(ctx, name, m.id())
 	if err != nil {
-		s.recordRefusal(ctx, m, name, tool, err)
+		err = s.recordRefusal(ctx, m, middleware.Call{Tool: cmp.Or(tool, s.calledBy(name)), Arguments: m.Params}, err)
 		return m.failTo(wireError(err)), true
 	}
 	c := &clientCall{underWay: underWayIn(ctx), set: set, updates: t}
