@@ -113,6 +113,9 @@ func (c *command) isHelp() bool {
 
 // judge judges the words behind a command by its row, and those of its subcommands.
 func (r *reader) judge(row *row, words []word, s *scope) string {
+	if row.name == "git" && r.open != "" { // it reads the settings of the repository that it is in
+		return r.found(row.name, openFault(r.open))
+	}
 	for c := (&command{row.name, row, words}); ; {
 		if c.isHelp() {
 			return r.found(c.path, "")

@@ -285,6 +285,9 @@ func (r *reader) written(row *row, p parsed, s *scope) string {
 
 // changeFolder follows cd and its like. The command may fail, and then the folder stays, unless && is behind it.
 func (r *reader) changeFolder(words []word, s *scope) {
+	if len(words) > 1 && (words[0].is("cd") || words[0].is("pushd")) {
+		r.enter(words[len(words)-1].text)
+	}
 	if r.roots == nil || len(words) == 0 {
 		return
 	}

@@ -34,21 +34,55 @@ func settingFault(w word) string {
 }
 
 // gitCommand judges the options in front of a subcommand: a repository elsewhere is one with settings of its own.
-func gitCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+func gitCommand(r *reader, _ *row, p parsed, _ *scope) string {
 	if v, ok := p.value("--git-dir", "--work-tree"); ok && v.dash {
 		return "a folder that is not known"
 	}
-	for _, option := range []string{"-C", "--git-dir", "--work-tree"} {
-		if v, ok := p.value(option); ok && forEveryone(v.text) {
-			return "the folder " + probes.Shown(v.text) + " can be written by everyone: the settings of a repository there can name a program"
+	folder := r.folder
+	for _, o := range p.options {
+		switch o.name {
+		case "-C": // one counts from the one before it
+			folder = joined(folder, o.value.text)
+			if forEveryone(folder) {
+				return openFault(folder)
+			}
+		case "--git-dir", "--work-tree":
+			if forEveryone(joined(folder, o.value.text)) {
+				return openFault(o.value.text)
+			}
 		}
 	}
 	return ""
 }
 
-// forEveryone reports whether a path is below a folder that each user of the machine may write to.
+// openFault returns why git may not run in a folder that everyone may write to.
+func openFault(folder string) string {
+	return "the folder " + probes.Shown(folder) + " can be written by everyone: the settings of a repository there can name a program"
+}
+
+// enter notes the folder to which a text changes.
+func (r *reader) enter(name string) {
+	r.folder = joined(r.folder, name)
+	if r.open == "" && forEveryone(r.folder) {
+		r.open = r.folder
+	}
+}
+
+// joined returns the folder that a name leads to from another, "" for one that is not known.
+func joined(from, name string) string {
+	if from == "" || path.IsAbs(name) || strings.HasPrefix(name, "~") {
+		return name
+	}
+	return path.Join(from, name)
+}
+
+// forEveryone reports whether a path is, or may be, below a folder that each user of the machine may write to. One that
+// leads up from a folder which is not known may end at the root.
 func forEveryone(name string) bool {
 	name = path.Clean(name) + "/"
+	if up := strings.TrimLeft(name, "./"); strings.HasPrefix(name, "../") {
+		name = "/" + up
+	}
 	for _, root := range []string{"/tmp/", "/private/tmp/", "/var/tmp/", "/private/var/tmp/", "/dev/shm/"} {
 		if strings.HasPrefix(name, root) {
 			return true

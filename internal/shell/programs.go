@@ -19,6 +19,9 @@ func envCommand(r *reader, row *row, p parsed, s *scope) string {
 		}
 		p.operands = append(words, p.operands...)
 	}
+	if to, ok := p.value("-C", "--chdir"); ok {
+		r.enter(to.text)
+	}
 	return r.environment(p.operands, p.moved(s), p.has("--help"))
 }
 

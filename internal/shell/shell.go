@@ -56,6 +56,9 @@ type reader struct {
 	wrote   string       // the first file that is written below a root
 	strays  bool         // a function changes the folder
 	left    bool         // the folder was changed
+
+	folder string // that the text has changed to last, as far as its words are known
+	open   string // one of those that everyone may write to, "" for none; it stays, since a later change may fail
 }
 
 func (r *reader) whole(text string) string {
