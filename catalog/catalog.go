@@ -88,6 +88,7 @@ type Catalog struct {
 	reviewed   func(*middleware.Tool) annotation.Annotations // reviewed classes of public servers
 	events     events
 	meter      meter
+	nulls      nulls
 
 	life context.Context //nolint:containedctx // of what the catalog does by itself; it ends at Close
 	end  context.CancelFunc
@@ -255,10 +256,10 @@ func (c *Catalog) Held() (held []error, gone map[string][]string) {
 	return held, maps.Clone(now.gone)
 }
 
-// Findings returns the findings about all servers and tools, sorted. The slice is the caller's.
+// Findings returns the findings about all servers and tools, sorted, with those that calls have shown so far. The slice is the caller's.
 func (c *Catalog) Findings() []finding.Finding {
 	now := c.current.Load()
-	all := slices.Concat(now.findings, c.misfits(now.list))
+	all := slices.Concat(now.findings, c.misfits(now.list), c.nulls.of(func(id name) *middleware.Tool { return now.tools[id].tool }))
 	slices.SortFunc(all, func(a, b finding.Finding) int {
 		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Text, b.Text))
 	})

@@ -26,7 +26,11 @@ func newCaller(c *Catalog, sees func(*middleware.Tool) bool, view bool) *caller 
 }
 
 func (v *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-	return guard.Call(ctx, &call, v.lookup)
+	res, err := guard.Call(ctx, &call, v.lookup)
+	if err == nil {
+		v.c.observe(call.Tool, res)
+	}
+	return res, err
 }
 
 func (*caller) Describe() middleware.Description {

@@ -32,6 +32,7 @@ type answer struct {
 	unready  error  // of prepare
 	note     string // about what is left out, "" for none
 	unnamed  unnamed
+	nulls    unnamed // members that were null, and may not be
 
 	parts      []*part
 	main       any // ours to write to

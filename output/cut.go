@@ -65,7 +65,7 @@ func (a *answer) cut() error {
 	room := a.room() - trim.Text(a.longestNote(), a.limit)
 	if room < leastPart && a.note != "" { // then the note about the cut counts the members
 		room += trim.Text(a.note, a.limit)
-		a.lost.Members, a.gone, a.note = len(a.unnamed.paths), a.withheld, ""
+		a.lost.Members, a.gone, a.note = len(a.unnamed.paths)+len(a.nulls.paths), a.withheld, ""
 	}
 	if room < leastPart { // for a cursor of the tool's own that is very long
 		return errTooLong

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/internal/schema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -30,13 +31,17 @@ func (a *answer) sanitize() error {
 		return errors.New("there is no structured content")
 	}
 	a.changed = a.strip(a.main, &a.unnamed) > 0
+	if a.leaveNulls(a.main, &a.nulls) {
+		a.changed = true
+	}
 	for _, p := range a.parts {
 		if _, isText := p.content.(*mcp.TextContent); !isText || p.isMain || !jsontree.Likely(p.text) {
 			continue
 		}
-		var found unnamed
+		var found, empty unnamed
 		if p.isDoc {
 			a.strip(p.tree, &found)
+			a.leaveNulls(p.tree, &empty)
 		}
 		if !p.isDoc || a.contract.Check(p.tree) != nil { // what cannot be read cannot be checked
 			p.gone = true
@@ -45,6 +50,7 @@ func (a *answer) sanitize() error {
 			continue
 		}
 		a.unnamed.join(found)
+		a.nulls.join(empty)
 	}
 	return nil
 }
@@ -55,6 +61,16 @@ func (a *answer) strip(v any, found *unnamed) int {
 		return 0
 	}
 	return a.shape.Strip(v, found.add)
+}
+
+// leaveNulls takes each null out of a document that stands for an optional member and that the contract does not take, if
+// the document breaks the contract with them. It reports whether there were some.
+func (a *answer) leaveNulls(v any, found *unnamed) bool {
+	if !schema.HasNull(v) || a.contract.Check(v) == nil {
+		return false
+	}
+	a.shape.StripNulls(v, found.add)
+	return len(found.paths) > 0
 }
 
 // check returns how the main document breaks the contract.

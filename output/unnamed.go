@@ -102,6 +102,9 @@ func (a *answer) leftOut() string {
 	if len(a.unnamed.paths) > 0 {
 		facts = append(facts, "Left out, since the output schema of the tool does not name them: "+a.unnamed.text()+".")
 	}
+	if len(a.nulls.paths) > 0 {
+		facts = append(facts, "Left out, since they are null and the output schema of the tool takes no null there: "+a.nulls.text()+".")
+	}
 	if a.withheld > 0 {
 		facts = append(facts, fmt.Sprintf("Parts withheld, since they do not keep to the output schema: %d.", a.withheld))
 	}
@@ -136,8 +139,11 @@ func (r *reading) of(res *mcp.CallToolResult) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.contract != nil && a.prepare() == nil && (len(a.unnamed.paths) > 0 || a.withheld > 0) {
+	if a.contract != nil && a.prepare() == nil && (len(a.unnamed.paths) > 0 || len(a.nulls.paths) > 0 || a.withheld > 0) {
 		why := a.unnamed.text()
+		if len(a.nulls.paths) > 0 {
+			why = strings.TrimPrefix(fmt.Sprintf("%s, null: %s", why, a.nulls.text()), ", ")
+		}
 		if a.withheld > 0 {
 			why = strings.TrimPrefix(fmt.Sprintf("%s, parts: %d", why, a.withheld), ", ")
 		}

@@ -28,6 +28,7 @@ const (
 	Unused        Kind = "unused"         // an override for a tool that is not there
 	Unprepared    Kind = "unprepared"     // a session that hides what a server wrote
 	Stray         Kind = "stray-output"   // lines on the standard output of a server that are not messages
+	Null          Kind = "null-member"    // answers with null where the output schema takes none
 	Stale         Kind = "stale"          // a list that could not be read again
 	NotAccepted   Kind = "not-accepted"   // new or changed since definitions were accepted
 	Gone          Kind = "gone"           // accepted, and no longer listed

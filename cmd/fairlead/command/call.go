@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cache"
+	about "github.com/fairlead-go/fairlead/catalog/finding"
 	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/dial"
@@ -140,6 +141,11 @@ func (o *callOptions) run(cmd *cobra.Command, name string, targets []dial.Target
 	}
 	if err := o.print(cmd.OutOrStdout(), res); err != nil {
 		return written("result", err)
+	}
+	for _, f := range all.tools.Findings() {
+		if f.Kind == about.Null { // which only a call shows
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s [%s]\n", safetext.Line(f.String()), f.Kind)
+		}
 	}
 	if res.IsError {
 		return atFault(fmt.Errorf("%s says that it failed", safetext.Line(tool.String())))

@@ -81,6 +81,7 @@ var rules = []rule{
 	{string(finding.Unused), Warning, "A word of the host for a tool that is not there.", "The override is about nothing. A tool may have been renamed.", "correct the name in the policy file"},
 	{string(finding.Permission), Warning, "A permission that cannot be read.", "Only \"*.all\" covers the tool.", "correct the permission in the policy file"},
 	{string(finding.Stray), Note, "Something other than messages on its standard output.", "MCP allows messages alone there. The lines are left out; an answer that shares a line with other text is lost.", "ask the server's author to log to standard error"},
+	{string(finding.Null), Note, "Null where its output schema takes none.", "An answer had null for an optional member. It is read as no member, so that the rest of the answer counts.", "ask the server's author to leave the member out, or to allow null in the output schema"},
 	{string(finding.Overruled), Note, "It is declared read-only, and somebody has decided otherwise.", "A review or the host's own setting counts, and not the declaration.", "nothing has to be done; the server's author can mend it"},
 	{ruleUndeclared, Note, "It declares nothing about itself.", "What it does is inferred from its words. MCP's annotations would say it better.", "nothing has to be done"},
 	{string(finding.Untrusted), Note, "It says milder things than anything else does.", "A server's own word only raises a class until the server is trusted.", "if the server is yours, believe it with --trust"},
