@@ -129,7 +129,12 @@ func Undo(call middleware.Call, tools []*middleware.Tool) (Inverse, bool) {
 		case (verb == "create" || verb == "add") && (other == "delete" || other == "remove"):
 			if s := schemaOf(t); len(s.required) == 1 {
 				name := s.required[0]
-				return Inverse{t, func(res *mcp.CallToolResult) (json.RawMessage, bool) { return returned(res, name, noun) }}, true
+				return Inverse{t, func(res *mcp.CallToolResult) (json.RawMessage, bool) {
+					if arguments, ok := severalReturned(call, res, name, noun); ok {
+						return arguments, true
+					}
+					return returned(res, name, noun)
+				}}, true
 			}
 		}
 	}
@@ -185,21 +190,106 @@ func same(call middleware.Call, t *middleware.Tool) (json.RawMessage, bool) {
 	return arguments, err == nil
 }
 
-// returned returns the arguments with the identifier that a result has, as structured content or as a text of JSON.
-func returned(res *mcp.CallToolResult, name string, noun []string) (json.RawMessage, bool) {
+// contentOf returns the structured content of a result, or its one text; nil of one that failed.
+func contentOf(res *mcp.CallToolResult) json.RawMessage {
 	if res == nil || res.IsError {
-		return nil, false
+		return nil
+	}
+	if res.StructuredContent == nil && len(res.Content) == 1 {
+		if text, ok := res.Content[0].(*mcp.TextContent); ok {
+			return json.RawMessage(text.Text)
+		}
 	}
 	raw, err := json.Marshal(res.StructuredContent)
 	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// severalReturned returns the arguments of a deletion of several things: those of the call's list that its result has,
+// since others may have been there before. The deletion takes their names, or the same objects under the same member. It
+// is false if the result has something that the call has not given.
+func severalReturned(call middleware.Call, res *mcp.CallToolResult, name string, noun []string) (json.RawMessage, bool) {
+	list, key := strings.Join(noun, "_"), "name"
+	if name == list {
+		key = ""
+	} else if !isNamesOf(name, noun) {
 		return nil, false
 	}
-	if len(res.Content) == 1 && res.StructuredContent == nil {
-		if text, ok := res.Content[0].(*mcp.TextContent); ok {
-			raw = []byte(text.Text)
+	given, ok := elements(call.Arguments, list, key)
+	raw := contentOf(res)
+	made, isList := elements(raw, list, key)
+	if !ok || !isList || len(made) == 0 {
+		return nil, false
+	}
+	var all []json.RawMessage
+	for _, one := range made {
+		at := slices.IndexFunc(given, func(e element) bool { return e.form == one.form })
+		if at < 0 {
+			return nil, false
+		}
+		all = append(all, given[at].value)
+	}
+	arguments, err := json.Marshal(map[string][]json.RawMessage{name: all})
+	return arguments, err == nil
+}
+
+// isNamesOf reports whether a member has the names of several things, such as entityNames of entities.
+func isNamesOf(member string, noun []string) bool {
+	var words []string
+	for run := range bm25.Runs(member) {
+		words = slices.AppendSeq(words, bm25.Parts(run))
+	}
+	thing, ok := strings.CutSuffix(strings.Join(words, "_"), "_names")
+	things := strings.Join(noun, "_")
+	y, ends := strings.CutSuffix(thing, "y")
+	return ok && (things == thing || things == thing+"s" || things == thing+"es" || ends && things == y+"ies")
+}
+
+// An element is one of a list, as an object or as the name that it has, with the form in which two are compared.
+type element struct {
+	value json.RawMessage
+	form  string
+}
+
+// elements returns those of a list that is a member of an object, or the whole text.
+func elements(raw json.RawMessage, list, key string) (all []element, ok bool) {
+	if members, isObject := strictjson.Members(raw); isObject {
+		raw = nil
+		for _, m := range members {
+			if m.Name == list {
+				raw = m.Value
+			}
 		}
 	}
-	members, ok := strictjson.Members(raw)
+	var values []json.RawMessage
+	if len(raw) == 0 || json.Unmarshal(raw, &values) != nil {
+		return nil, false
+	}
+	for _, v := range values {
+		form, err := canonical.AppendObject(nil, v)
+		if err != nil {
+			return nil, false
+		}
+		if key == "" {
+			all = append(all, element{v, string(form)})
+			continue
+		}
+		members, _ := strictjson.Members(v)
+		_, text := textOf(members, []string{key})
+		quoted, err := json.Marshal(text)
+		if err != nil || text == "" {
+			return nil, false
+		}
+		all = append(all, element{quoted, text})
+	}
+	return all, true
+}
+
+// returned returns the arguments with the identifier that a result has, as structured content or as a text of JSON.
+func returned(res *mcp.CallToolResult, name string, noun []string) (json.RawMessage, bool) {
+	members, ok := strictjson.Members(contentOf(res))
 	if !ok {
 		return nil, false
 	}

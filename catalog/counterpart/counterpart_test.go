@@ -109,7 +109,33 @@ func TestUndo(t *testing.T) {
 		"a creation that returns no id":    {tool(t, "g", "create_issue", 1, "title"), `{"title":"x"}`, tool(t, "g", "delete_issue", 1, "id"), text("created"), ""},
 		"a creation that failed":           {tool(t, "g", "create_issue", 1, "title"), `{"title":"x"}`, tool(t, "g", "delete_issue", 1, "id"), &mcp.CallToolResult{IsError: true, StructuredContent: map[string]any{"id": "i7"}}, ""},
 		"a deletion of what was there too": {tool(t, "f", "create_directory", 1, "path"), `{"path":"a"}`, tool(t, "f", "delete_directory", 1, "path"), text(`{"path":"a"}`), ""},
-		"a deletion":                       {tool(t, "g", "delete_issue", 1, "id"), `{"id":"1"}`, tool(t, "g", "create_issue", 1, "title"), text("ok"), ""},
+		"a creation of several": {
+			tool(t, "m", "create_entities", 1, "entities"), `{"entities":[{"name":"Ada","kind":"p"},{"name":"Bob","kind":"p"}]}`, tool(t, "m", "delete_entities", 1, "entityNames"),
+			&mcp.CallToolResult{StructuredContent: map[string]any{"entities": []any{map[string]any{"name": "Bob", "kind": "p"}}}}, `m/delete_entities {"entityNames":["Bob"]}`,
+		},
+		"a creation of several, as a text": {
+			tool(t, "m", "create_entities", 1, "entities"), `{"entities":[{"name":"Ada"},{"name":"Bob"}]}`, tool(t, "m", "delete_entities", 1, "entity_names"),
+			text(`[{"name":"Ada"},{"name":"Bob"}]`), `m/delete_entities {"entity_names":["Ada","Bob"]}`,
+		},
+		"a creation of several, by what they are": {
+			tool(t, "m", "create_relations", 1, "relations"), `{"relations":[{"from":"Ada","to":"Bob"},{"from":"Bob","to":"Ada"}]}`, tool(t, "m", "delete_relations", 1, "relations"),
+			&mcp.CallToolResult{StructuredContent: map[string]any{"relations": []any{map[string]any{"to": "Ada", "from": "Bob"}}}}, `m/delete_relations {"relations":[{"from":"Bob","to":"Ada"}]}`,
+		},
+		"a creation that returns others too": {
+			tool(t, "m", "create_entities", 1, "entities"), `{"entities":[{"name":"Ada"}]}`, tool(t, "m", "delete_entities", 1, "entityNames"),
+			text(`[{"name":"Ada"},{"name":"Eve"}]`), "",
+		},
+		"a creation that returns other relations": {
+			tool(t, "m", "create_relations", 1, "relations"), `{"relations":[{"from":"Ada","to":"Bob"}]}`, tool(t, "m", "delete_relations", 1, "relations"),
+			text(`[{"from":"Ada","to":"Eve"}]`), "",
+		},
+		"a creation of none": {
+			tool(t, "m", "create_entities", 1, "entities"), `{"entities":[{"name":"Ada"}]}`, tool(t, "m", "delete_entities", 1, "entityNames"), text(`[]`), "",
+		},
+		"a deletion of other things by name": {
+			tool(t, "m", "create_entities", 1, "entities"), `{"entities":[{"name":"Ada"}]}`, tool(t, "m", "delete_entities", 1, "ownerNames"), text(`[{"name":"Ada"}]`), "",
+		},
+		"a deletion": {tool(t, "g", "delete_issue", 1, "id"), `{"id":"1"}`, tool(t, "g", "create_issue", 1, "title"), text("ok"), ""},
 	} {
 		tools := []*middleware.Tool{tt.call}
 		if tt.other != nil {

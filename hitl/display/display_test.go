@@ -108,6 +108,18 @@ func TestCalls(t *testing.T) {
 			{"invite", "git/invite_collaborator", "Invite a collaborator to a repository.", `{"repo":"fairlead","username":"mallory"}`, nil},
 			{"publish", "npm/publish_package", "Publish a package to the registry.", `{"name":"left-pad","version":"1.0.0"}`, nil},
 			{"binary", "files/write_blob", "Write bytes.", object("path", "a.bin", "data", strings.Repeat("AAEC", 500)), nil},
+			{"binary, as its server states", "files/write_blob", "Write bytes, in base64.", object("path", "a.bin", "data", strings.Repeat("AAEC", 500)), nil},
+			{"binary, as an argument states", "files/write_file", "Write a file.", object("path", "a.bin", "content", "AAECAw==", "encoding", "base64"), nil},
+			{"a data URL, which is written as it is", "files/write_file", "Write a file.", object("path", "a.png", "content", "data:image/png;base64,AAECAw=="), nil},
+			{"not base64, as an argument states", "files/write_file", "Write a file.", object("path", "a.bin", "content", "not base64", "encoding", "base64"), nil},
+			{"a path that is long", "files/delete_file", "Delete a file.", object("path", "/home/ann/projects/customers/a-customer-with-a-long-name/src/components/Button.tsx"), nil},
+			{"a path that is long with a long name", "files/delete_file", "Delete a file.", object("path", "/home/ann/"+strings.Repeat("a", 70)+".txt"), nil},
+			{"a name that is long and not a path", "files/delete_file", "Delete a file.", object("path", "/home/ann/a name with blanks, as they are found on many machines/a.txt"), nil},
+			{"a list of one object without a name", "memory/create_relations", "Create relations.", `{"relations":[{"from":"Ada","to":"Bob","relationType":"knows"}]}`, nil},
+			{"a list of one name", "memory/delete_entities", memory, `{"entityNames":["Ada"]}`, nil},
+			{"a trial without an answer", "db/delete_rows", "Delete rows of a table.", `{"table":"orders"}`, func(r *hitl.Request) {
+				r.Preview = &hitl.Preview{With: "dry_run: true", Failed: true}
+			}},
 			{"forty arguments", "crm/update_settings", "Update the settings.", object(forty...), nil},
 			{"nested", "crm/upsert_contact", "Insert or update a contact.", `{"contact":{"name":"Ada","tags":["a","b"],"address":{"street":"Dalton 1","zip":"0042"},"notes":"first\nsecond"}}`, nil},
 			{"Chinese", "shop/删除商品", "删除商品", `{"商品":"苹果"}`, nil},

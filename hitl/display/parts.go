@@ -82,7 +82,7 @@ func partsOf(r hitl.Request) (all []Part) {
 	all = members(all, Arguments, r.Arguments)
 	c.mailed(all)
 	all = c.changed(all, r.Changes)
-	if r.Preview != nil {
+	if r.Preview != nil && (r.Preview.Answer != "" || !r.Preview.Failed) {
 		all = append([]Part{newPart(Trial, "with "+safetext.Word(r.Preview.With, maxName), r.Preview.Answer, true)}, all...)
 	}
 	if r.Extra != nil {

@@ -2,6 +2,7 @@ package display
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -147,7 +148,7 @@ func (c *call) one(names ...string) string {
 // phrase writes a value, or a list, and how many elements it has; "" for others.
 func phrase(v json.RawMessage) (text string, elements int) {
 	if text, ok := textOf(v); ok {
-		return safetext.Word(text, maxWord), 1
+		return nameOf(text), 1
 	}
 	v = bytes.TrimSpace(v)
 	if len(v) == 0 || v[0] == '{' {
@@ -174,13 +175,29 @@ func phrase(v json.RawMessage) (text string, elements int) {
 		if !ok {
 			return "", len(list)
 		}
-		names = append(names, safetext.Word(name, maxWord))
+		names = append(names, nameOf(name))
 	}
 	text = strings.Join(names[:min(len(names), maxList)], ", ")
 	if more := len(names) - maxList; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text, len(list)
+}
+
+// nameOf writes a name. Of a path that is too long, the middle is left out: a person knows a file by the end of its path.
+func nameOf(text string) string {
+	if len(text) <= maxWord || safetext.Word(text, len(text)) != text { // it has a character that a path of ours has not
+		return safetext.Word(text, maxWord)
+	}
+	first, rest, _ := strings.Cut(strings.TrimPrefix(text, "/"), "/")
+	first = text[:len(text)-len(rest)]
+	room := maxWord - len(first) - len("…")
+	for at := range len(rest) {
+		if rest[at] == '/' && len(rest)-at <= room && len(rest)-at > 1 {
+			return first + "…" + rest[at:]
+		}
+	}
+	return safetext.Word(text, maxWord)
 }
 
 // itsName returns the name that an object has for itself, with a blank behind it; "" for none.
@@ -353,7 +370,36 @@ func write(c *call) string {
 			return fmt.Sprintf("Overwrite %s (%s → %s)", at, size(len(change.Before)), size(len(content)))
 		}
 	}
+	if n, ok := c.decoded(name, content); ok {
+		return fmt.Sprintf("%s %s (%s, %s decoded from base64)", c.verbNoun("file"), at, size(len(content)), size(n))
+	}
 	return fmt.Sprintf("%s %s (%s, %s)", c.verbNoun("file"), at, size(len(content)), count(lines(content), "line"))
+}
+
+// decoded returns how many bytes a content has that is in base64, as an argument, the description of the tool or the schema
+// of the member states. A text that they do not speak of can look like base64 as well.
+func (c *call) decoded(name, content string) (bytes int, ok bool) {
+	encoding, _ := c.first("encoding", "content_encoding", "contentEncoding")
+	if !strings.EqualFold(encoding, "base64") && (encoding != "" || !strings.Contains(strings.ToLower(c.describes(name)), "base64")) {
+		return 0, false
+	}
+	for _, of := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		if all, err := of.DecodeString(strings.TrimRight(content, "=")); err == nil && len(all) > 0 {
+			return len(all), true
+		}
+	}
+	return 0, false
+}
+
+// describes returns what the server has about a member: the tool's description and the schema of the member.
+func (c *call) describes(name string) string {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if raw, err := json.Marshal(c.tool.Definition.InputSchema); err != nil || json.Unmarshal(raw, &schema) != nil {
+		return c.tool.Definition.Description
+	}
+	return c.tool.Definition.Description + " " + string(schema.Properties[name])
 }
 
 // act is the sentence of a verb with its object.
@@ -364,12 +410,18 @@ func act(c *call) string {
 	for _, m := range c.members {
 		if names, n := phrase(m.Value); n > 0 && bytes.HasPrefix(bytes.TrimSpace(m.Value), []byte("[")) {
 			noun := c.noun
+			if n == 1 {
+				noun = single(noun)
+			}
+			if names != "" && n == 1 {
+				return fmt.Sprintf("%s %s of %s", strings.TrimSpace(capital(c.verb)+" "+noun), names, c.server)
+			}
 			if noun == "" {
 				noun = "of " + safetext.Word(m.Name, maxWord)
 			}
 			text := fmt.Sprintf("%s %d %s of %s", capital(c.verb), n, noun, c.server)
-			if names != "" && n == 1 {
-				return fmt.Sprintf("%s %s of %s", c.verbNoun(), names, c.server)
+			if its, isObject := onlyObject(m.Value); isObject {
+				names = (&call{members: its}).with("")
 			}
 			if names != "" {
 				text += ": " + names
@@ -434,4 +486,24 @@ func (c *call) plain() string {
 		text += "; its server describes it so: " + safetext.Quote(says, maxText)
 	}
 	return text
+}
+
+// single returns the last word of a noun without the sign of the plural.
+func single(noun string) string {
+	if stem, ok := strings.CutSuffix(noun, "ies"); ok && len(stem) > 2 {
+		return stem + "y"
+	}
+	if stem, ok := strings.CutSuffix(noun, "s"); ok && len(stem) > 2 && !strings.HasSuffix(stem, "s") {
+		return stem
+	}
+	return noun
+}
+
+// onlyObject returns the members of the one object of a list.
+func onlyObject(list json.RawMessage) ([]strictjson.Member, bool) {
+	var all []json.RawMessage
+	if json.Unmarshal(list, &all) != nil || len(all) != 1 {
+		return nil, false
+	}
+	return strictjson.Members(all[0])
 }

@@ -7,6 +7,7 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
@@ -36,7 +37,7 @@ func changes(ctx context.Context, call middleware.Call) []hitl.Change {
 	if !ok || len(file.New) > maxBeside {
 		return nil
 	}
-	res := set.beside(ctx, c.underWay, file.Read)
+	res, _ := set.beside(ctx, c.underWay, file.Read)
 	if res == nil || res.IsError || len(res.Content) != 1 {
 		return nil // such as a file that is not there
 	}
@@ -63,11 +64,32 @@ func preview(ctx context.Context, call middleware.Call) *hitl.Preview {
 	if !ok {
 		return nil
 	}
+	res, made := set.beside(ctx, c.underWay, trial)
+	if !made { // it is not harmless, so that there was none that could fail
+		return nil
+	}
 	shown := &hitl.Preview{With: member + ": true", Failed: true}
-	if res := set.beside(ctx, c.underWay, trial); res != nil {
-		shown.Answer, shown.Failed = output.Text(res), res.IsError
+	if res != nil {
+		shown.Answer, shown.Failed = textOnce(res), res.IsError
 	}
 	return shown
+}
+
+// textOnce returns the text of a result, without structured content whose members are all texts that it has already.
+func textOnce(res *mcp.CallToolResult) string {
+	bare := *res
+	bare.StructuredContent = nil
+	text := output.Text(&bare)
+	members, ok := res.StructuredContent.(map[string]any)
+	if !ok || text == "" {
+		return output.Text(res)
+	}
+	for _, v := range members {
+		if its, isText := v.(string); !isText || !strings.Contains(text, its) {
+			return output.Text(res)
+		}
+	}
+	return text
 }
 
 // inverse returns the call that takes a call back.
@@ -89,15 +111,15 @@ func inverse(ctx context.Context, call middleware.Call) (hitl.Inverse, bool) {
 	}}, true
 }
 
-// beside makes a call that is Safe and that the policy neither denies nor has asked about, nil for any other. It is a
-// request of its own, whose answer does not become that of the client's.
-func (s *set) beside(ctx context.Context, of *underWay, call middleware.Call) *mcp.CallToolResult {
+// beside makes a call that is Safe and that the policy neither denies nor has asked about, and no other. Its result is nil
+// if it failed. It is a request of its own, whose answer does not become that of the client's.
+func (s *set) beside(ctx context.Context, of *underWay, call middleware.Call) (res *mcp.CallToolResult, made bool) {
 	judged, err := s.plan.judged(call.Tool, call.Arguments)
 	if err != nil || judged.Safety() != annotation.Safe {
-		return nil
+		return nil, false
 	}
 	if v, _ := s.plan.proxy.o.Policy().Ruling(judged).Decide(judged.Safety()); v == policy.Deny || v == policy.Ask {
-		return nil
+		return nil, false
 	}
 	call.Scope += besideScope                                            // the model does not read the answer, so that no value of its calls is from it
 	own, cancel := context.WithTimeout(context.Background(), besideTime) // nothing of the client's call is of this one
@@ -105,9 +127,8 @@ func (s *set) beside(ctx context.Context, of *underWay, call middleware.Call) *m
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
 	mine := &clientCall{underWay: &underWay{Context: own, about: of.about, left: of.left}, set: s}
-	res, err := s.caller.CallTool(mine, call)
-	if err != nil {
-		return nil
+	if res, err = s.caller.CallTool(mine, call); err != nil {
+		return nil, true
 	}
-	return res
+	return res, true
 }

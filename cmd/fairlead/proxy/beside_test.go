@@ -128,6 +128,30 @@ func TestQuestionShowsATrial(t *testing.T) {
 	}
 }
 
+// Structured content that only has the text once more is not shown beside it.
+func TestTrialIsShownOnce(t *testing.T) {
+	t.Parallel()
+	for structured, want := range map[string]string{
+		`{"content":"-two\n+2"}`:            "",
+		`{"content":"-two\n+2","rows":12}`:  `{"content":"-two\n+2","rows":12}`,
+		`{"content":"-two\n+2","note":"!"}`: `{"content":"-two\n+2","note":"!"}`,
+	} {
+		s := newPlain(deleteAll)
+		s.answers(func(method, _ string) string {
+			if method != "tools/call" {
+				return ""
+			}
+			return `{"content":[{"type":"text","text":"-two\n+2"}],"structuredContent":` + structured + `}`
+		})
+		person := new(asked)
+		c := s.client(t, s.proxy(t, proxy.Options{Policy: decided(t, `{"previews":["plain/*"]}`), Confirm: person}))
+		c.call(`{"name":"delete_rows","arguments":{"table":"a"}}`)
+		if got := person.all[0].Preview; got == nil || got.Answer != strings.TrimSuffix("-two\n+2\n"+want, "\n") {
+			t.Errorf("%s: got %+v, want it to end in %q", structured, got, want)
+		}
+	}
+}
+
 // The question names how a call is taken back, and the record keeps it.
 func TestRecordKeepsHowACallIsTakenBack(t *testing.T) {
 	t.Parallel()
@@ -170,6 +194,9 @@ func TestTrialThatIsNotSafeIsNotMade(t *testing.T) {
 		got := c.call(`{"name":"delete_rows","arguments":{"table":"a"}}`)
 		if calls := s.calls(); len(calls) != 1 || len(person.all) != 1 || strings.Contains(calls[0], "dry_run") {
 			t.Errorf("%s: calls %q, %d questions, %s", name, calls, len(person.all), got)
+		}
+		if shown := person.all[0].Preview; shown != nil { // it would state that a trial has failed
+			t.Errorf("%s: the question shows the trial %+v", name, shown)
 		}
 	}
 }
