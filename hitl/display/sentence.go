@@ -189,8 +189,8 @@ func nameOf(text string) string {
 	if len(text) <= maxWord || safetext.Word(text, len(text)) != text { // it has a character that a path of ours has not
 		return safetext.Word(text, maxWord)
 	}
-	first, rest, _ := strings.Cut(strings.TrimPrefix(text, "/"), "/")
-	first = text[:len(text)-len(rest)]
+	_, rest, _ := strings.Cut(strings.TrimPrefix(text, "/"), "/")
+	first := text[:len(text)-len(rest)]
 	room := maxWord - len(first) - len("…")
 	for at := range len(rest) {
 		if rest[at] == '/' && len(rest)-at <= room && len(rest)-at > 1 {

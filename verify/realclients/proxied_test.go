@@ -37,11 +37,14 @@ for line in sys.stdin:
     print(json.dumps(answer), flush=True)
 `
 
+// onThePage is the policy of a person who decides on the page, for the session at most.
+const onThePage = `{"approvals": {"by": ["web"], "remember": "session"}}`
+
 // proxied is the command line of the proxy with the server behind it. Its standard error is what the person reads.
-func (h *home) proxied() []string {
+func (h *home) proxied(policy string) []string {
 	h.t.Helper()
 	server := h.server()
-	h.write("policy.json", `{"approvals": {"by": ["web"], "remember": "session"}}`)
+	h.write("policy.json", policy)
 	if out, err := exec.CommandContext(h.t.Context(), "mkfifo", h.path("said")).CombinedOutput(); err != nil {
 		h.t.Fatalf("%v\n%s", err, out)
 	}
@@ -183,7 +186,7 @@ func TestIdentifiersOfKeptMeta(t *testing.T) {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
 			h := homeOf(t, "")
-			command := h.proxied()
+			command := h.proxied(onThePage)
 			p := h.person()
 			defer p.leave()
 			proxy := exec.CommandContext(t.Context(), command[0], command[1:]...)
@@ -239,7 +242,7 @@ func session(t *testing.T, h *home, client string, run func() (out, told string)
 func TestCodexBehindTheProxy(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, "FAIRLEAD_NPM_AGENTS", "@openai/codex")
-	command := h.proxied()
+	command := h.proxied(onThePage)
 	session(t, h, "codex", func() (string, string) {
 		model := &script{steps: calls("mcp__orders/get_order", "mcp__orders/delete_order")}
 		address := model.serve(t, model.openai)
@@ -251,7 +254,7 @@ func TestCodexBehindTheProxy(t *testing.T) {
 func TestGeminiCLIBehindTheProxy(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, "FAIRLEAD_NPM_AGENTS", "@google/gemini-cli")
-	command := h.proxied()
+	command := h.proxied(onThePage)
 	h.write(".gemini/settings.json", geminiConfig(command))
 	session(t, h, "gemini-cli", func() (string, string) {
 		model := &script{steps: calls("mcp_orders_get_order", "mcp_orders_delete_order")}
@@ -268,7 +271,7 @@ func TestTypeScriptSDKBehindTheProxy(t *testing.T) {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
 			h := newHome(t, c.variable, c.name)
-			command := h.proxied()
+			command := h.proxied(onThePage)
 			source, err := os.ReadFile("testdata/" + client + ".mjs")
 			if err != nil {
 				t.Fatal(err)
@@ -296,7 +299,7 @@ func asCalls(read, write string) (all []map[string]any) {
 func TestInspectorBehindTheProxy(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, "FAIRLEAD_INSPECTOR", "@modelcontextprotocol/inspector")
-	command := h.proxied()
+	command := h.proxied(onThePage)
 	h.write("mcp.json", text(map[string]any{"mcpServers": map[string]any{"orders": map[string]any{"command": command[0], "args": command[1:]}}}))
 	p := h.person("arguments-session", "arguments-session", "")
 	var told string

@@ -112,10 +112,12 @@ func (s *session) outcome(ctx context.Context, m *message, call middleware.Call,
 		return m.replyTo(s.goesOn(call, m, answer)), true
 	case err != nil:
 		return s.refused(ctx, m, call, err)
+	case its && answer.kind == "" && m.namesRevision():
+		return m.replyTo(withMember(answer.raw, "resultType", "complete")), true
 	case its:
 		return m.replyTo(answer.raw), true
 	}
-	return m.resultTo(res), true
+	return m.resultOf(res), true
 }
 
 // A sourceError has a result of which only a part was read, for information flow.
@@ -166,7 +168,7 @@ func (s *session) refused(ctx context.Context, m *message, call middleware.Call,
 			}
 		}
 	}
-	return m.resultTo(res), true
+	return m.resultOf(res), true
 }
 
 // request returns the client's request as package elicit knows it: with the revision and the capabilities of the client,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 )
 
 // Each refusal leaves a record of what refused it.
@@ -59,5 +60,38 @@ func TestCallsThatCannotBeMadeAreStopped(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A client that names its revision in each request gets the type of each result, with which it refuses one without; a client
+// of an earlier revision gets the members that it has.
+func TestResultsHaveTheirType(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, meta, policy, want string }{
+		{"a denial", mcptest.Modern, `{"rules":[{"tool":"plain/*","decide":"deny","reason":"no"}]}`, `"resultType":"complete"`},
+		{"an answer without it", mcptest.Modern, `{"rules":[{"tool":"plain/*","decide":"allow","class":"dangerous"}]}`, `"resultType":"complete"`},
+		{"an answer of a read without it", mcptest.Modern, `{}`, `"resultType":"complete"`},
+		{"a denial, earlier", "", `{"rules":[{"tool":"plain/*","decide":"deny","reason":"no"}]}`, ""},
+		{"an answer, earlier", "", `{"rules":[{"tool":"plain/*","decide":"allow","class":"dangerous"}]}`, ""},
+	} {
+		s, params := newPlain(deleteAll, readThing), `"name":"delete_rows","arguments":{"table":"a"}`
+		if tt.policy == `{}` {
+			params = `"name":"read_thing","arguments":{}`
+		}
+		s.answers(func(method, _ string) string {
+			if method != "tools/call" {
+				return ""
+			}
+			return `{"content":[{"type":"text","text":"done"}]}`
+		})
+		meta := ""
+		if tt.meta != "" {
+			meta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"` + tt.meta + `","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}`
+		}
+		c := s.client(t, s.proxy(t, proxy.Options{Policy: decided(t, tt.policy)}))
+		got := c.call(`{` + params + meta + `}`)
+		if n := strings.Count(got, `"resultType":"complete"`); n != min(1, len(tt.want)) || !strings.Contains(got, `"content"`) {
+			t.Errorf("%s: got %s", tt.name, got)
+		}
 	}
 }

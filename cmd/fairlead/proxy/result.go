@@ -43,6 +43,19 @@ func (m *message) resultTo(result any) *message {
 	return m.replyTo(raw)
 }
 
+// resultOf answers a call. A client that names its revision in each request refuses a result without its type: one of ours
+// has none, and neither has one of a server of an earlier revision that another client or server shares.
+func (m *message) resultOf(res *mcp.CallToolResult) *message {
+	reply := m.resultTo(res)
+	if reply.Result != nil && m.namesRevision() && textOf(reply.Result, "resultType") == "" {
+		reply.Result = withMember(reply.Result, "resultType", "complete")
+	}
+	return reply
+}
+
+// namesRevision reports whether a request is of a revision without sessions.
+func (m *message) namesRevision() bool { return m.meta[mcp.MetaKeyProtocolVersion] != nil }
+
 // complete are results of the SDK's type whose resultType is as given.
 var complete = func() map[string]mcp.CallToolResult {
 	var res mcp.CallToolResult

@@ -1,0 +1,20 @@
+// A client of the TypeScript SDK, version 2, whose user is asked in a form. It makes calls one after the other, answers each
+// form with the next of the answers, and prints the revision, the forms and the results.
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+
+const [calls, [command, ...args], answers] = process.argv.slice(2).map((text) => JSON.parse(text));
+const client = new Client(
+  { name: "client", version: "1" },
+  { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: "auto" } },
+);
+client.setRequestHandler("elicitation/create", async ({ params }) => {
+  console.log(JSON.stringify({ asked: params.message, schema: params.requestedSchema }));
+  return answers.length > 0 ? { action: "accept", content: answers.shift() } : { action: "decline" };
+});
+await client.connect(new StdioClientTransport({ command, args, env: process.env }));
+console.log(JSON.stringify({ revision: client.getNegotiatedProtocolVersion?.() }));
+for (const call of calls) {
+  console.log(JSON.stringify(await client.callTool(call, { timeout: 180_000 })));
+}
+await client.close();
