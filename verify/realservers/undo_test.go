@@ -125,7 +125,7 @@ func TestPreviewAndUndo(t *testing.T) {
 // folder returns an empty folder. The name of t.TempDir is so long that the record takes it for a secret.
 func folder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "")
+	dir, err := os.MkdirTemp("", "") //nolint:usetesting // its names are too long
 	if err != nil {
 		t.Fatal(err)
 	}
