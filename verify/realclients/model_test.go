@@ -111,3 +111,20 @@ func text(v any) string {
 	}
 	return string(b)
 }
+
+// chat answers as OpenAI's API for chats streams, as far as opencode needs it. Requests without tools are those by which it
+// names a session.
+func (s *script) chat(w http.ResponseWriter, r *http.Request, body string) {
+	delta, reason := map[string]any{"role": "assistant", "content": "all done"}, "stop"
+	if strings.Contains(body, `"tools"`) {
+		if i, step := s.next(body); step.tool != "" {
+			call := map[string]any{"index": 0, "id": fmt.Sprint("c", i), "type": "function", "function": map[string]any{"name": step.tool, "arguments": text(step.arguments)}}
+			delta, reason = map[string]any{"role": "assistant", "tool_calls": []any{call}}, "tool_calls"
+		}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, choice := range []map[string]any{{"index": 0, "delta": delta}, {"index": 0, "delta": map[string]any{}, "finish_reason": reason}} {
+		fmt.Fprintf(w, "data: %s\n\n", text(map[string]any{"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []any{choice}}))
+	}
+	fmt.Fprint(w, "data: [DONE]\n\n")
+}

@@ -405,3 +405,27 @@ func runGemini(h *home, model string) string {
 	env := []string{"GEMINI_API_KEY=x", "GEMINI_CLI_TRUST_WORKSPACE=true", "GOOGLE_GEMINI_BASE_URL=" + model}
 	return h.run(env, "gemini", "--yolo", "-p", "Read order 1 and tidy up")
 }
+
+func TestOpencodeBehindTheProxy(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, "FAIRLEAD_OPENCODE", "opencode-linux-x64")
+	command := h.proxied(onThePage)
+	session(t, h, "opencode", func() (string, string) {
+		model := &script{steps: calls("orders_get_order", "orders_delete_order")}
+		h.write("work/opencode.json", text(map[string]any{
+			"autoupdate": false, "share": "disabled", "permission": map[string]any{"*": "allow"},
+			"provider": map[string]any{"local": map[string]any{
+				"npm": "@ai-sdk/openai-compatible", "options": map[string]any{"baseURL": model.serve(t, model.chat) + "/v1", "apiKey": "x"},
+				"models": map[string]any{"m": map[string]any{"name": "m", "tool_call": true}},
+			}},
+			"mcp": map[string]any{"orders": map[string]any{"type": "local", "command": command, "enabled": true, "timeout": 120_000}},
+		}))
+		env := []string{"PWD=" + h.work, "OPENCODE_CONFIG=" + h.path("work/opencode.json"), "OPENCODE_DISABLE_MODELS_FETCH=1"}
+		for _, kind := range []string{"DATA", "CONFIG", "CACHE", "STATE"} {
+			env = append(env, "XDG_"+kind+"_HOME="+h.path(kind))
+		}
+		program := filepath.Join(h.programs, "opencode-linux-x64", "bin", "opencode")
+		out := h.exec(program, env, true, "run", "--print-logs", "--log-level", "ERROR", "--model", "local/m", "Read order 1 and tidy up")
+		return out, model.heard()
+	})
+}
