@@ -155,7 +155,7 @@ func (r *reading) of(res *mcp.CallToolResult) (*answer, error) {
 
 // early reads a result before it has left the chain. A panic of the host's is left to the reading for the model.
 func (r *reading) early(res *mcp.CallToolResult) {
-	defer func() { _ = recover() }() //nolint:errcheck // it comes again
+	defer func() { _ = recover() }()
 	if !res.NeedsInput() {
 		_, _ = r.of(res)
 	}
