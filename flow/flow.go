@@ -50,6 +50,9 @@ type Options struct {
 	Session func(ctx context.Context, call middleware.Call) string
 	// Trusted reports whether results of a tool count like the user's words; nil means none.
 	Trusted func(tool *middleware.Tool) bool
+	// Label writes to each result a label with what is known of its integrity and confidentiality, see the function Label;
+	// false leaves the labels as the server stated them.
+	Label bool
 	// Off turns rules off; nil means that all are on.
 	Off []Rule
 	// Endorse records what a person endorsed where approvals are listed and taken back, and Endorsed returns the IDs
@@ -122,7 +125,10 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		c.endorse(ctx, state, name, s, &call, given, asked)
 	}
 	c.Tracker.passed(call, passes, res, err)
-	c.Tracker.take(name, s, call, res, err, trusted)
+	trusted, sensitive := c.Tracker.take(name, s, call, res, err, trusted)
+	if c.Label && res != nil {
+		res = labeled(res, trusted, sensitive)
+	}
 	return res, err
 }
 

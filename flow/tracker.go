@@ -143,17 +143,18 @@ func (t *Tracker) constants() []*folded.Text {
 	return t.host
 }
 
-// take adds what came of a call to the session.
-func (t *Tracker) take(name string, s *session, call middleware.Call, res *mcp.CallToolResult, err error, trusted bool) {
-	r := &result{tool: call.Tool, call: call.ID, key: callKey(&call), trusted: trusted, session: s.id, tick: t.clock.Add(1)}
-	if trusted {
+// take adds what came of a call to the session, and returns what is known of it: whether it is trusted, and sensitive.
+func (t *Tracker) take(name string, s *session, call middleware.Call, res *mcp.CallToolResult, err error, trust bool) (trusted, sensitive bool) {
+	r := &result{tool: call.Tool, call: call.ID, key: callKey(&call), trusted: trust, session: s.id, tick: t.clock.Add(1)}
+	if trust {
 		if r.through = t.scope(call.Scope).source(&call); r.through != nil {
 			r.trusted = false
 		}
 	}
 	raw := r.read(res, err)
+	trusted, sensitive = r.trusted, r.sensitive
 	if raw == "" {
-		return
+		return trusted, sensitive
 	}
 	cut := len(raw) > t.limits.Bytes
 	if cut {
@@ -171,6 +172,7 @@ func (t *Tracker) take(name string, s *session, call middleware.Call, res *mcp.C
 	held := s.held()
 	s.mu.Unlock()
 	t.count(name, s, held)
+	return trusted, sensitive
 }
 
 // passed remembers what a call took along, unless it is known not to have been sent.

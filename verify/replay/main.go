@@ -2,7 +2,7 @@
 // injections it stops and how many questions it asks.
 //
 //	go -C verify run ./replay FILE…              # class and flow
-//	go -C verify run ./replay -guard class FILE…  # class alone; also: writes, none
+//	go -C verify run ./replay -guard class FILE…  # class alone; also: writes, match, none
 //	go -C verify run ./replay -adaptive FILE…     # the injected values encoded, split, respelled
 //	go -C verify run ./replay -list FILE…         # also each question about an honest task, and each pair that was not stopped
 //
@@ -88,7 +88,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.guard, "guard", "flow", "what asks: flow, class, writes or none")
+	flag.StringVar(&o.guard, "guard", "flow", "what asks: flow, class, writes, match (class and values that occur in a result) or none")
 	adaptive := flag.Bool("adaptive", false, "encode, split and respell the values in the injected text")
 	flag.BoolVar(&o.list, "list", false, "print each question about an honest task on standard error")
 	flag.Parse()
@@ -144,6 +144,7 @@ type session struct {
 	carrier string // the ID of the call with the goal in its result
 	inside  bool   // the calls are the attack's
 	out     string // of the next call
+	heard   string // the results of all calls, for match
 	ran     bool   // the call reached its executor
 	row     *row
 	ids     int
@@ -279,6 +280,8 @@ func newSession(o options, server string, tools *catalog.Catalog, prompt string,
 	case "flow":
 		ses.tracker.User("", prompt)
 		std.Flow = flow.New(flow.Options{Tracker: ses.tracker, Trusted: func(tool *middleware.Tool) bool { return slices.Contains(o.trusted, tool.Server) }})
+	case "match":
+		std.Flow = ses.match
 	case "none":
 		std.Confirm = hitl.New(hitl.DangerouslyApproveEveryCallWithoutAsking(), hitl.Options{})
 	}

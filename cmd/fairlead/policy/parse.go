@@ -64,6 +64,7 @@ func (r *reader) policy() keys {
 		"budget":      r.budget,
 		"flow": keys{
 			"trusted": each(r, &p.Trusted, r.pattern),
+			"label":   &p.FlowLabel,
 			"off":     texts(r, &p.FlowOff, flow.UntrustedValue, flow.UnknownAddress, flow.SensitiveOut, flow.Instructed),
 		},
 		"output": keys{"limit": r.within(&p.OutputLimit, 200, math.MaxInt, "it has to be at least 200, so that something can be said")},

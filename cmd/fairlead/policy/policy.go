@@ -69,9 +69,11 @@ type Policy struct {
 	Cache []Lifetime
 	// Previewed are the tools of which a trial is made before a person is asked; none by default.
 	Previewed []Pattern
-	// Trusted are the tools whose results are like the user's words; FlowOff, the flow rules turned off.
-	Trusted []Pattern
-	FlowOff []flow.Rule
+	// Trusted are the tools whose results are like the user's words; FlowOff, the flow rules turned off. FlowLabel has each
+	// result labeled.
+	Trusted   []Pattern
+	FlowOff   []flow.Rule
+	FlowLabel bool
 	// Budget is nil if there is none.
 	Budget *budget.Options
 	// OutputLimit is how many characters of an answer pass; 0 is all of it.

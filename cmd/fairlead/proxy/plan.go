@@ -103,7 +103,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		p.o.Share(&remember, &limits, &ask)
 	}
 	repeated := doubt.Options{Ledger: p.o.Doubt, Trusted: func(server string) bool { return p.trusts(now, server) }, Logger: log}
-	traced := flow.Options{Tracker: p.tracker, Trusted: now.TrustsResults, Off: now.FlowOff}
+	traced := flow.Options{Tracker: p.tracker, Trusted: now.TrustsResults, Off: now.FlowOff, Label: now.FlowLabel}
 	if ask.Store != nil {
 		traced.Endorse, traced.Endorsed = endorsements(ask.Store, cmp.Or(ask.SessionLifetime, endorsedFor))
 	}
