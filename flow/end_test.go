@@ -44,7 +44,6 @@ func TestEndFreesASession(t *testing.T) {
 	if tracker.total != after || tracker.sessions.Contains("a") {
 		t.Errorf("a late result is kept: %d bytes, %d before", tracker.total, after)
 	}
-	under = nil
 	runtime.GC()
 	if gone.Value() != nil {
 		t.Error("the session is still there")
