@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/filelock"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/owned"
 	"golang.org/x/oauth2"
 )
@@ -114,7 +115,7 @@ func (s *Store) lock(ctx context.Context, user, server string) (io.Closer, error
 	if _, err := s.sealers(); err != nil {
 		return nil, err
 	}
-	return lockFile(ctx, filepath.Join(s.dir, nameOf(user, server)+".lock"))
+	return filelock.Wait(ctx, filepath.Join(s.dir, nameOf(user, server)+".lock"))
 }
 
 // ownKey reads the key of a folder, or makes it. A link puts it in its place whole, and only one of several processes.

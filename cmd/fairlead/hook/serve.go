@@ -13,6 +13,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/filelock"
 )
 
 // exchangeTime is how long writing an event to the process of the guard, or an answer to a hook, may take.
@@ -127,7 +129,7 @@ func Dial(ctx context.Context, socket, client string, event []byte) ([]byte, err
 
 // Listen listens at a socket that no other process has. An error that is [os.ErrExist] means that another one has it.
 func Listen(ctx context.Context, socket string) (net.Listener, error) {
-	lock, err := lockFile(socket + ".lock")
+	lock, err := filelock.Try(socket + ".lock")
 	if err != nil {
 		return nil, err
 	}
