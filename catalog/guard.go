@@ -70,7 +70,7 @@ func (v *caller) lookupFor(executor middleware.ToolCaller) guard.Lookup {
 func (v *caller) accepted(ctx context.Context, call middleware.Call) (*middleware.Tool, *snapshot, error) {
 	callstate.Observe("lookup")
 	now, id := v.c.current.Load(), name{call.Tool.Server, call.Tool.Name()}
-	tool, held := now.tools[id].tool, now.held[id]
+	tool, held := asCalled(now.tools[id].tool, call.Tool.Called), now.held[id]
 	switch {
 	case tool != nil && !(v.sees(tool) && callstate.Sees(ctx, tool)), held.tool != nil && !(v.sees(held.tool) && v.sees(held.was)):
 		v.c.log.LogAttrs(ctx, slog.LevelWarn, "catalog: a call was refused, since no scope of its caller covers the tool",
@@ -87,6 +87,16 @@ func (v *caller) accepted(ctx context.Context, call middleware.Call) (*middlewar
 		return tool, now, nil
 	}
 	return nil, nil, &UnknownToolError{Server: id.server, Tool: id.tool}
+}
+
+// asCalled returns the tool with the name that the call has for it.
+func asCalled(tool *middleware.Tool, called string) *middleware.Tool {
+	if tool == nil || called == "" {
+		return tool
+	}
+	its := *tool
+	its.Called = called
+	return &its
 }
 
 // source returns what the guard of a call needs of its server: for an approved one it checks the snapshot, and

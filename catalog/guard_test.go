@@ -146,6 +146,12 @@ func TestChangedDefinitionIsRefused(t *testing.T) {
 			if !errors.As(err, &changed) || !middleware.NotSent(err) || !middleware.Permanent(err) || !strings.Contains(err.Error(), "srv/list_a") {
 				t.Errorf("got %v, want a ChangedError that names the tool", err)
 			}
+			called := *old
+			called.Called = "its name"
+			_, err = tools.CallTool(mcptest.Context(t), middleware.Call{Tool: &called})
+			if told := middleware.ForModel(err); !strings.HasPrefix(told, "its name was not called: what it does") {
+				t.Errorf("the model reads %q", told)
+			}
 			l.want(t, 0)
 			if _, err := tools.CallTool(mcptest.Context(t), middleware.Call{Tool: lookup(t, tools, "srv", "list_a")}); err != nil {
 				t.Errorf("looked up again: %v", err)

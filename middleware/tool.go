@@ -22,6 +22,9 @@ type Tool struct {
 	Annotations annotation.Annotations
 	// Digest is over the whole definition, declared annotations included; zero if it was not computed.
 	Digest Digest
+	// Called is the name that the model has for the tool, and reads in texts; "" for the one that ModelName makes.
+	// It belongs to a call, not to the definition.
+	Called string
 }
 
 // A Digest identifies a tool's definition.
@@ -82,12 +85,15 @@ const maxModelPrefix = maxModelName - len("__") - hashed
 // hashed is the length of the hash that makes a name unique.
 const hashed = len("_01234567")
 
-// ModelName returns the name that a model is given: "server__tool". The part before the first two underscores
+// ModelName returns the name that a model is given: that of Called, or "server__tool". The part before the first two underscores
 // follows from the server's id alone, so a server cannot name a tool like that of another. Characters that
 // model APIs refuse are replaced, and a name that had to be changed or cut ends in digits of a hash.
 func (t *Tool) ModelName() string {
 	server := ""
 	if t != nil {
+		if t.Called != "" {
+			return t.Called
+		}
 		server = t.Server
 	}
 	full := modelPrefix(server) + "__" + t.Name()

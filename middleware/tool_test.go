@@ -153,6 +153,9 @@ func TestModelName(t *testing.T) {
 	} {
 		tool := &middleware.Tool{Server: c.server, Definition: &mcp.Tool{Name: c.name}}
 		got := tool.ModelName()
+		if called := (&middleware.Tool{Server: c.server, Definition: tool.Definition, Called: "its name"}).ModelName(); called != "its name" {
+			t.Errorf("%s: got %q, want the name by which it was called", tool, called)
+		}
 		if c.want != "" && got != c.want {
 			t.Errorf("%s: got %q, want %q", tool, got, c.want)
 		}

@@ -326,3 +326,18 @@ func TestDoubtIsAboutWhatCame(t *testing.T) {
 		}
 	}
 }
+
+// The read that shows the effect has the name by which the model calls the tools of that server.
+func TestReadHasTheNameThatTheModelUses(t *testing.T) {
+	t.Parallel()
+	for called, want := range map[string]string{
+		"": "shop__list_orders", "create_order": "with list_orders", "mcp__shop__create_order": "with mcp__shop__list_orders", "order": "with shop__list_orders",
+	} {
+		its := *tool("create_order")
+		its.Called = called
+		err := &doubt.HeldError{Tool: &its, Since: time.Now(), Read: "shop/list_orders"}
+		if got := middleware.ForModel(err); !strings.Contains(got, want+" whether it did") || called != "" && !strings.HasPrefix(got, called+" was not called") {
+			t.Errorf("called %q: the model reads %q", called, got)
+		}
+	}
+}

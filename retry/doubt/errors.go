@@ -45,6 +45,9 @@ func (e *HeldError) ForModel() string {
 	look := "First check with a tool that only reads whether it did."
 	if server, name, ok := strings.Cut(e.Read, "/"); ok {
 		read := middleware.Tool{Server: server, Definition: &mcp.Tool{Name: name}}
+		if before, ok := strings.CutSuffix(e.Tool.Called, e.Tool.Name()); ok && server == e.Tool.Server {
+			read.Called = before + name // as the model calls the other one
+		}
 		look = "First check with " + read.ModelName() + " whether it did."
 	}
 	return earlier + "may have happened. " + look + " If it did not, call it again, which needs the user's agreement."

@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -210,10 +209,8 @@ func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 	go func() {
 		defer close(p.done)
 		defer stop()
-		if _, err := g.host.Call(inChain, server, tool, call); err != nil {
-			known := (&middleware.Tool{Server: server, Definition: tool.Definition}).ModelName()
-			why := strings.ReplaceAll(output.Text(output.Failure(nil, err)), known, safetext.Line(e.tool))
-			p.reached <- stage{decision: Decision{Deny, why}}
+		if _, err := g.host.Call(inChain, server, tool, safetext.Line(e.tool), call); err != nil {
+			p.reached <- stage{decision: Decision{Deny, output.Text(output.Failure(nil, err))}}
 		}
 		g.remove(p)
 	}()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/hook"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 )
 
 // event writes an event of Claude Code before a tool.
@@ -96,5 +97,26 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("got %q (%s), want %q", got, why, tt.want)
 			}
 		})
+	}
+}
+
+// The model reads the name that its agent has given the tool, and a reason of a person as it was written.
+func TestDenialHasTheNameOfTheAgent(t *testing.T) {
+	t.Parallel()
+	p, err := policy.Parse("policy.json", []byte(`{"rules": [{"tool": "files/*", "decide": "deny", "reason": "files__get_page is mcp__files__get_page here"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := guard(t, hook.Options{Policy: func() *policy.Policy { return p }})
+	for _, tt := range []struct{ client, event, want string }{
+		{"claude-code", event("mcp__files__get_page", `{}`), "mcp__files__get_page was not called: files__get_page is mcp__files__get_page here"},
+		{
+			"gemini", `{"session_id":"s","cwd":"/srv/project","hook_event_name":"BeforeTool","tool_name":"mcp_files_get_page","tool_input":{},"mcp_context":{"server_name":"files","tool_name":"get_page"}}`,
+			"mcp_files_get_page was not called: files__get_page is mcp__files__get_page here",
+		},
+	} {
+		if got, why := decided(t, g, tt.client, tt.event); got != "deny" || !strings.Contains(why, tt.want) {
+			t.Errorf("%s: got %s (%s), want %q", tt.client, got, why, tt.want)
+		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -160,13 +159,6 @@ func (s *session) refused(ctx context.Context, m *message, call middleware.Call,
 	})).CallTool(ctx, call)
 	if err != nil {
 		return nil, false // it is not waited for any more
-	}
-	if call.Tool != nil && len(s.servers) == 1 { // the model has its name without the server
-		for _, c := range res.Content {
-			if said, ok := c.(*mcp.TextContent); ok {
-				said.Text = strings.ReplaceAll(said.Text, call.Tool.ModelName(), call.Tool.Name())
-			}
-		}
 	}
 	return m.resultOf(res), true
 }

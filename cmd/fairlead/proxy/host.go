@@ -70,14 +70,15 @@ func (p *Proxy) Host(execute middleware.ToolCaller, early bool) *Host {
 	return &Host{proxy: p, execute: execute, early: early, known: make(map[string]bool), tools: make(map[string][]Hosted)}
 }
 
-// Call takes a call of a tool through the chain. The tool is added if it is new, or is defined anew. Scope is the session that the call
-// belongs to.
-func (h *Host) Call(ctx context.Context, server string, tool Hosted, call middleware.Call) (*mcp.CallToolResult, error) {
+// Call takes a call of a tool through the chain. The tool is added if it is new, or is defined anew. Called is the name
+// that the model has for it, and the call's scope is the session that it belongs to.
+func (h *Host) Call(ctx context.Context, server string, tool Hosted, called string, call middleware.Call) (*mcp.CallToolResult, error) {
 	set, found, err := h.find(server, tool)
 	if err != nil {
 		return nil, err
 	}
-	call.Tool = found
+	its := *found
+	its.Called, call.Tool = called, &its
 	return set.caller.CallTool(ctx, call)
 }
 

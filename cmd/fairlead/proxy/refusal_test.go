@@ -95,3 +95,20 @@ func TestResultsHaveTheirType(t *testing.T) {
 		}
 	}
 }
+
+// A model that has one server's tools calls them without the server, and reads that name in texts of the chain, but a
+// reason of a person is passed on as it was written.
+func TestRefusalsHaveTheNameThatTheModelUses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		deny, err := policy.Parse("p.json", []byte(`{"rules":[{"tool":"plain/read_thing","decide":"deny","reason":"plain__read_thing is its old name"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newPlain(readThing)
+		c := s.client(t, s.proxy(t, proxy.Options{Policy: func() *policy.Policy { return deny }}))
+		if got := c.call(`{"name":"read_thing"}`); !strings.Contains(got, "read_thing was not called: plain__read_thing is its old name") || strings.Contains(got, "plain__read_thing was") {
+			t.Errorf("got %s", got)
+		}
+	})
+}

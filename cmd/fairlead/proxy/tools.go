@@ -100,7 +100,10 @@ func (t *tools) mayAskAgain() bool {
 func (s *session) named(now *set, name string) *middleware.Tool {
 	var tool *middleware.Tool
 	if len(s.servers) == 1 {
-		tool, _ = now.Lookup(s.servers[0].Name, name)
+		if its, ok := now.Lookup(s.servers[0].Name, name); ok {
+			called := *its
+			called.Called, tool = name, &called // the model has its name without the server
+		}
 	} else if t, err := now.Find(name); err == nil && t.ModelName() == name {
 		tool = t
 	}
