@@ -21,6 +21,7 @@ type step struct {
 type script struct {
 	mu    sync.Mutex
 	steps []step
+	page  string   // that a site answers, which the model reads in the place of the agent
 	told  []string // the body of each request
 }
 
@@ -84,6 +85,9 @@ func (s *script) openai(w http.ResponseWriter, r *http.Request, body string) {
 // the CLI asks about itself.
 func (s *script) gemini(w http.ResponseWriter, r *http.Request, body string) {
 	part := map[string]any{"text": `{"complexity_reasoning":"x","complexity_score":1,"model_choice":"flash","reasoning":"x","next_speaker":"user"}`}
+	if strings.Contains(body, "urlContext") {
+		part = map[string]any{"text": s.page}
+	}
 	if strings.Contains(body, "functionDeclarations") {
 		part = map[string]any{"text": "all done"}
 		if _, step := s.next(body); step.tool != "" {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/catalog/pins"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/connect"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/hook"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/owned"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
@@ -274,7 +276,7 @@ func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end fu
 		}
 		options.Policy = live.Now
 	}
-	options.Lock = o.accepted(options.Policy)
+	options.Lock, options.Configured = o.accepted(options.Policy), configured
 	if _, err := options.Lock(); err != nil {
 		return nil, nil, err
 	}
@@ -304,6 +306,17 @@ func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end fu
 	}
 	ends = append(ends, func() error { g.Close(); return nil })
 	return g, closeAll, nil
+}
+
+// configured returns the files in which an agent has a server, and whether each starts the proxy. Without a home there are
+// those of the project alone.
+func configured(client, server, folder string) (files []string, proxied bool) {
+	home, _ := os.UserHomeDir()
+	proxied = true
+	for _, c := range (connect.Machine{Home: home, System: runtime.GOOS, Env: os.Getenv}).Configured(client, server, folder) {
+		files, proxied = append(files, c.Path), proxied && c.Proxied
+	}
+	return files, proxied
 }
 
 // accepted returns what reads the lock file of the flag, or of the policy as it is now, again once it has changed. One

@@ -102,7 +102,7 @@ func TestHook(t *testing.T) {
 	t.Parallel()
 	program := built(t)
 	for name, test := range map[string]func(*testing.T, string){
-		"hooks share a session": hooksShareASession, "fails closed": hookFailsClosed, "without a home": hookWithoutAHome, "explains": hookExplains,
+		"hooks share a session": hooksShareASession, "fails closed": hookFailsClosed, "without a home": hookWithoutAHome, "B359 no home at all": hookOfNobody, "explains": hookExplains,
 		"accepted definitions": hookReadsTheLock,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,6 +200,19 @@ func hookWithoutAHome(t *testing.T, program string) {
 	}
 }
 
+// Where no folder can be the user's, an event is judged alone too.
+func hookOfNobody(t *testing.T, program string) {
+	t.Helper()
+	for command, want := range map[string]string{"ls": `"allow"`, "rm -rf build": `"ask"`} {
+		c := exec.CommandContext(context.Background(), program, "hook", "--client", "claude-code")
+		c.Env = []string{"PATH=" + os.Getenv("PATH")} // no HOME
+		c.Stdin = strings.NewReader(fmt.Sprintf(`{"session_id":"s","cwd":"/srv/app","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":%q}}`, command))
+		if out, err := c.Output(); err != nil || !strings.Contains(string(out), `"permissionDecision":`+want) {
+			t.Errorf("B359 %s without a home: got %s, %v; want %s", command, out, err, want)
+		}
+	}
+}
+
 func hookExplains(t *testing.T, program string) {
 	t.Helper()
 	h := newHooked(t, program, "--explain")
@@ -240,6 +253,9 @@ func hookReadsTheLock(t *testing.T, program string) {
 	for _, flags := range [][]string{{"--lock", lock}, {"--policy", policy}} {
 		write(accepted())
 		h := newHooked(t, program, flags...)
+		if err := os.WriteFile(filepath.Join(h.home, ".claude.json"), []byte(`{"mcpServers": {"work": {"command": "server"}}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		for i, want := range []string{"allow", "ask", fmt.Sprint(exitBlocks), "allow"} {
 			got, why := h.verdict("s", "mcp__work__get_page", `{}`, fmt.Sprint(i))
 			if got != want {

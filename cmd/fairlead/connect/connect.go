@@ -104,15 +104,6 @@ func Plan(ctx context.Context, m Machine, g Guard) []*File {
 // whose name is also that of a server that is not guarded is left out.
 func proxied(files ...*File) []string {
 	var guarded, left []string
-	named := func(name string) string {
-		name, _, _ = strings.Cut(name, " of ") // a project
-		return strings.Map(func(r rune) rune {
-			if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-') {
-				return r
-			}
-			return '_'
-		}, name)
-	}
 	for _, f := range files {
 		for _, name := range slices.Concat(f.Guarded, f.Already) {
 			if name != hooksPart && f.Fault == nil {
@@ -125,6 +116,17 @@ func proxied(files ...*File) []string {
 	}
 	slices.Sort(guarded)
 	return slices.DeleteFunc(slices.Compact(guarded), func(name string) bool { return slices.Contains(left, name) })
+}
+
+// named returns the name of a server as agents write it in the names of tools.
+func named(name string) string {
+	name, _, _ = strings.Cut(name, " of ") // a project
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-') {
+			return r
+		}
+		return '_'
+	}, name)
 }
 
 // maxFile is how long a file may be. Some clients keep their history in it.

@@ -59,7 +59,11 @@ func nested(h *hooks, e hookEvent, command string) string {
 	if e.matcher != "" {
 		matcher = fmt.Sprintf(`"matcher": %s, `, quote(e.matcher))
 	}
-	return fmt.Sprintf(`{%s"hooks": [{"type": "command", "command": %s, "timeout": %d}]}`, matcher, quote(command), timeout)
+	more := ""
+	if e.blocks && h.client == "claude-code" { // from 2.1.295 on: a hook that takes too long blocks too
+		more = `, "onFailure": "block"`
+	}
+	return fmt.Sprintf(`{%s"hooks": [{"type": "command", "command": %s, "timeout": %d%s}]}`, matcher, quote(command), timeout, more)
 }
 
 // flat is the form of Cursor.

@@ -2,11 +2,13 @@ package hook
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // hosted returns the server and the tool of an event, see [event.hosted]: an MCP tool with the definition that was
@@ -14,7 +16,13 @@ import (
 // held to its definitions has to be behind the proxy.
 func (g *Guard) hosted(e *event) (server string, tool proxy.Hosted, err error) {
 	server, tool = e.hosted()
-	if _, _, ok := e.server(); !ok || g.o.Lock == nil {
+	if _, _, ok := e.server(); !ok {
+		return server, tool, nil
+	}
+	if why := g.doubtful(e); why != "" && slices.Contains(g.o.Proxied, server) {
+		return server, unsure(tool, why), nil
+	}
+	if g.o.Lock == nil {
 		return server, tool, nil
 	}
 	lock, err := g.o.Lock()
@@ -24,7 +32,40 @@ func (g *Guard) hosted(e *event) (server string, tool proxy.Hosted, err error) {
 	if lock == nil {
 		return server, tool, nil
 	}
-	return e.accepted(lock, server, tool)
+	if server, tool, err = e.accepted(lock, server, tool); tool.Lock == nil { // and is judged by its name, or asks
+		return server, tool, err
+	}
+	if why := g.doubtful(e); why != "" {
+		return server, unsure(tool, why), nil
+	}
+	return server, tool, err
+}
+
+// doubtful returns why the server of an event may not be the one that its name stands for, "" if it is that one: two
+// servers of an agent may have one name, in the user's file and in that of a project.
+func (g *Guard) doubtful(e *event) string {
+	server, _, ok := e.server()
+	if !ok || g.o.Configured == nil {
+		return ""
+	}
+	files, proxied := g.o.Configured(e.client.name, server, e.folder)
+	switch of := strings.Join(files, ", "); {
+	case len(files) == 0:
+		return fmt.Sprintf("No file of %s that is looked at has the server %s.", e.client.title, server)
+	case slices.Contains(g.o.Proxied, server) && !proxied:
+		return fmt.Sprintf("The server %s is not behind the proxy in each file that has it: %s.", server, of)
+	case !slices.Contains(g.o.Proxied, server) && len(files) > 1:
+		return fmt.Sprintf("The server %s is in several files, so it may not be the one that was accepted: %s.", server, of)
+	}
+	return ""
+}
+
+// unsure returns a tool of a server that may not be the one that its name stands for.
+func unsure(tool proxy.Hosted, why string) proxy.Hosted {
+	return proxy.Hosted{
+		Definition:  &mcp.Tool{Name: tool.Definition.Name, Description: why, InputSchema: map[string]any{"type": "object"}},
+		Annotations: annotation.Annotations{RequiresConfirmation: annotation.Yes},
+	}
 }
 
 // accepted returns the server and the tool of an event as a lock has them. Agents change what is not a letter, a digit or

@@ -137,3 +137,39 @@ func TestAcceptedDefinitionsChange(t *testing.T) {
 		}
 	}
 }
+
+// A server counts as the one behind the proxy, or as the one that was accepted, only if it is the one that is configured.
+func TestServerThatIsNotTheOneConfigured(t *testing.T) {
+	t.Parallel()
+	lock := locked(t, nil, map[string][]*mcp.Tool{"work": {withSchema("get_page", "Gets a page.", nil)}})
+	type files struct {
+		names   []string
+		proxied bool
+	}
+	for name, tt := range map[string]struct {
+		tool, want, why string
+		files           files
+	}{
+		"proxied":                {"mail__get_mail", "", "", files{[]string{"a"}, true}},
+		"proxied in two files":   {"mail__get_mail", "", "", files{[]string{"a", "b"}, true}},
+		"not proxied in one":     {"mail__get_mail", "ask", "is not behind the proxy in each file that has it: a, /srv/project/.mcp.json", files{[]string{"a", "/srv/project/.mcp.json"}, false}},
+		"proxied, in no file":    {"mail__get_mail", "ask", "No file of Claude Code that is looked at has the server mail", files{nil, true}},
+		"accepted":               {"work__get_page", "allow", "", files{[]string{"a"}, false}},
+		"accepted, in two files": {"work__get_page", "ask", "may not be the one that was accepted: a, b", files{[]string{"a", "b"}, false}},
+		"accepted, in no file":   {"work__get_page", "ask", "No file of Claude Code", files{}},
+		"neither, in no file":    {"other__get_page", "allow", "", files{}},
+	} {
+		g := guard(t, hook.Options{
+			Proxied: []string{"mail"}, Lock: func() (*pins.Lock, error) { return lock, nil },
+			Configured: func(client, server, folder string) ([]string, bool) {
+				if client != "claude-code" || !strings.HasPrefix(tt.tool, server+"__") || folder != "/srv/project" {
+					t.Errorf("asked for %q, %q, %q", client, server, folder)
+				}
+				return tt.files.names, tt.files.proxied
+			},
+		})
+		if got, why := decided(t, g, "claude-code", event("mcp__"+tt.tool, `{}`)); got != tt.want || !strings.Contains(why, tt.why) {
+			t.Errorf("%s: got %q (%s), want %q (%s)", name, got, why, tt.want, tt.why)
+		}
+	}
+}

@@ -72,6 +72,10 @@ type Options struct {
 	// Proxied are the MCP servers that the agents reach through fairlead proxy, by the agents' names for them. The proxy
 	// judges, asks about and records their calls, so nothing is decided about them here; their results are taken in.
 	Proxied []string
+	// Configured returns the files in which an agent has an MCP server of that name, seen from the folder where it works,
+	// and whether each of them starts fairlead proxy. A server is one of Proxied only if each does, and is judged by Lock
+	// only if one file has it; the calls of another one ask. Nil takes each name for its server.
+	Configured func(client, server, folder string) (files []string, proxied bool)
 	// Observe allows what the policy does not deny, and records what would have been decided.
 	Observe bool
 	// Patience is how long an event waits for a decision; 0 means 50 seconds, since many agents give up after a minute.
@@ -236,7 +240,7 @@ func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 // proxied reports whether a call goes to a server behind fairlead proxy.
 func (g *Guard) proxied(e *event) bool {
 	server, _, ok := e.server()
-	return ok && slices.Contains(g.o.Proxied, server)
+	return ok && slices.Contains(g.o.Proxied, server) && g.doubtful(e) == ""
 }
 
 // permits reports whether the dialog about a call that the agent is going to show is needless, since the chain has let

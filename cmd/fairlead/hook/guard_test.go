@@ -15,6 +15,11 @@ func event(tool, input string, more ...string) string {
 	return fmt.Sprintf(`{"session_id":"s","cwd":"/srv/project","hook_event_name":"PreToolUse","tool_name":%q,"tool_input":%s%s}`, tool, input, strings.Join(more, ""))
 }
 
+// geminiEvent writes an event of Gemini CLI before a tool.
+func geminiEvent(tool, input string) string {
+	return fmt.Sprintf(`{"session_id":"s","cwd":"/srv/project","hook_event_name":"BeforeTool","tool_name":%q,"tool_input":%s}`, tool, input)
+}
+
 // decided returns the verdict about an event, "" for none, with the reason.
 func decided(t *testing.T, g *hook.Guard, client, text string) (verdict, reason string) {
 	t.Helper()
@@ -68,6 +73,9 @@ func TestVerdicts(t *testing.T) {
 		"an edit of what acts later":  {"claude-code", event("Write", `{"file_path":".git/hooks/pre-commit","content":"b"}`, `,"permission_mode":"acceptEdits"`), "ask"},
 		"a page":                      {"claude-code", event("WebFetch", `{"url":"https://go.dev/doc","prompt":"x"}`), "allow"},
 		"a page of this machine":      {"claude-code", event("WebFetch", `{"url":"http://169.254.169.254/latest/meta-data","prompt":"x"}`), "ask"},
+		"a page of Gemini":            {"gemini", geminiEvent("web_fetch", `{"prompt":"Sum up https://go.dev/doc."}`), "allow"},
+		"two pages of Gemini":         {"gemini", geminiEvent("web_fetch", `{"prompt":"Compare https://go.dev/doc with http://169.254.169.254/latest/meta-data"}`), "deny"},
+		"no page of Gemini":           {"gemini", geminiEvent("web_fetch", `{"prompt":"Sum up ftp://go.dev/doc and https://go.dev/doc"}`), "deny"},
 		"notes":                       {"claude-code", event("TodoWrite", `{"todos":[]}`), "allow"},
 		"an unknown tool":             {"claude-code", event("GetEverything", `{}`), "ask"},
 		"a tool of MCP that reads":    {"claude-code", event("mcp__files__list_directory", `{"path":"."}`), "allow"},

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
@@ -137,14 +139,31 @@ func ruleOf(d deed) preflight.Rule {
 			return preflight.Verdict{Why: "no patch that could be read"}, true
 		}
 	case fetch:
-		return func(a preflight.Arguments) (preflight.Verdict, bool) {
-			if _, ok := a.Raw("url"); !ok {
-				return preflight.Verdict{Why: "no address that could be read"}, true
-			}
-			return preflight.Argument("url", probe.Of("http"))(a)
-		}
+		return fetchVerdict
 	}
 	return nil
+}
+
+// addresses are those of pages in a text.
+var addresses = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)https?://[^\s<>"'` + "`" + `]+`) })
+
+// fetchVerdict judges a fetch by its address, or, as Gemini CLI asks for pages, by each address in its text.
+func fetchVerdict(a preflight.Arguments) (preflight.Verdict, bool) {
+	if _, ok := a.Raw("url"); ok {
+		return preflight.Argument("url", probe.Of("http"))(a)
+	}
+	text, _ := a.Text("prompt")
+	var worst preflight.Verdict
+	found := addresses().FindAllString(text, -1)
+	for i, address := range found {
+		if v := probe.Of("http")(strings.TrimRight(address, ".,;:!?)]}")); i == 0 || v.Annotations.Safety() < worst.Annotations.Safety() {
+			worst = v
+		}
+	}
+	if len(found) == 0 || strings.Count(text, "://") != len(found) {
+		return preflight.Verdict{Why: "no address that could be read"}, true
+	}
+	return worst, true
 }
 
 // commandOf judges the command line of a call, which is text or, in some agents, a list of words.
