@@ -513,6 +513,6 @@ func (q *sqlStatement) pragma() {
 		}
 	case sqlSettings[name.text] && len(rest) == 0:
 	default:
-		q.why = "PRAGMA " + name.text
+		q.why = "PRAGMA " + Shown(name.text)
 	}
 }

@@ -94,7 +94,7 @@ func differs(node syntax.Node) string {
 var windows = strings.Fields("sort find date tree hostname whoami type where arp route ping netstat nslookup tar help sleep ps cd echo")
 
 // otherOnWindows are commands that do something else there: expand unpacks, set and timeout are others, and ac is Add-Content.
-var otherOnWindows = strings.Fields("expand compress timeout set mount print time export sc ac")
+var otherOnWindows = strings.Fields("expand compress timeout set mount print time export sc ac tee")
 
 func callDiffers(n *syntax.CallExpr) string {
 	if len(n.Assigns) > 0 || len(n.Args) == 0 {

@@ -105,6 +105,15 @@ func (r *reader) index(x syntax.ArithmExpr, s *scope) string {
 	return r.arithmetic(x, s)
 }
 
+// key judges what is between the brackets of a variable: a text if the variable was declared so, or else an expression.
+func (r *reader) key(x syntax.ArithmExpr, s *scope, assoc bool) string {
+	if w, ok := x.(*syntax.Word); ok && assoc {
+		_, why := r.text(w, s)
+		return why
+	}
+	return r.index(x, s)
+}
+
 func isName(text string) bool {
 	for i, c := range text {
 		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/internal/probes"
@@ -46,8 +47,11 @@ func (r *reader) call(words []word, front []variable, s *scope) string {
 		return "the command " + shown(name) + ", which is not known"
 	}
 	if r.functions[name.text] {
-		if len(front) > 0 {
+		if len(front) > 0 || r.judgedWith[name.text] != len(r.exported) {
 			return "a variable in front of a function"
+		}
+		if r.open != "" { // it may run git
+			return "a function in the folder " + probes.Shown(r.open)
 		}
 		for name := range r.byCalls.vars { // a function may call another one
 			s.vars[name] = anyValue
@@ -58,6 +62,11 @@ func (r *reader) call(words []word, front []variable, s *scope) string {
 		return ""
 	}
 	row := commands()[program(name.text)]
+	for _, v := range r.exported {
+		if why := environmentFault(v, row); why != "" {
+			return why
+		}
+	}
 	for _, v := range front {
 		if v.name == "IFS" && name.text == "read" {
 			continue
@@ -69,8 +78,12 @@ func (r *reader) call(words []word, front []variable, s *scope) string {
 	if row == nil || strings.Contains(name.text, " ") { // "git log" in quotes is a program of that name
 		return "the command " + probes.Shown(name.text)
 	}
+	before := r.open
 	why := r.judge(row, words[1:], s)
 	r.changeFolder(words, s)
+	if why == "" && r.open != before && (r.again > 0 || r.trapped) { // what was read before may run there
+		return openFault(r.open)
+	}
 	return why
 }
 
@@ -133,7 +146,7 @@ func (r *reader) judge(row *row, words []word, s *scope) string {
 		case secret:
 			return probes.Shown(c.path) + ", which prints a secret"
 		case writing:
-			if r.roots == nil || len(r.roots.Write) == 0 {
+			if (r.roots == nil || len(r.roots.Write) == 0) && c.row.name != "tee" {
 				return "the command " + probes.Shown(c.path)
 			}
 		}
@@ -190,6 +203,12 @@ func (r *reader) subcommand(c *command, p parsed, s *scope) (below *command, why
 		if what == 0 && within(path+" "+sub.text) {
 			what = '/'
 		}
+		if what == '?' {
+			what = 'r'
+			if len(words) > 0 && !row.isOption(words[0].text) {
+				what = '/'
+			}
+		}
 	}
 	switch {
 	case what == '~':
@@ -201,7 +220,7 @@ func (r *reader) subcommand(c *command, p parsed, s *scope) (below *command, why
 		return &command{path + " " + sub.text, row, words}, ""
 	case what == 'r':
 		return nil, r.found(path+" "+sub.text, r.verb(row, sub.text, words, s))
-	case row.marks["help"] && (what == 0 || what == '!') && len(words) == 1 && words[0].is("--help"):
+	case row.marks["help"] && (what == 0 || what == '!') && len(words) == 1 && (words[0].is("--help") || words[0].is("-help") && row.isListed("-help")):
 		return nil, r.found(path+" "+sub.text, "")
 	}
 	return nil, r.found(path, probes.Shown(sub.text))
@@ -295,7 +314,7 @@ func showsSecret(row *row, p parsed) string {
 		return ""
 	}
 	for _, w := range p.files(row) {
-		if why := secretFile(w); why != "" {
+		if why := cmp.Or(secretFile(w), secretFolder(w)); why != "" {
 			return why
 		}
 	}
@@ -330,6 +349,9 @@ func urlsFault(targets []word) string {
 
 // inner judges the command that a command runs.
 func (r *reader) inner(row *row, path string, p parsed, s *scope) string {
+	if len(p.operands) == 0 && p.has("--help", "--version") {
+		return r.found(path, "")
+	}
 	if row.do != nil {
 		if why := row.do(r, row, p, s); why != "" {
 			return probes.Shown(path) + " with " + why

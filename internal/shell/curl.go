@@ -11,6 +11,9 @@ import (
 
 // curlCommand judges what curl is asked for beyond its options.
 func curlCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+	if why := curlData(p); why != "" {
+		return why
+	}
 	for _, o := range p.options {
 		if why := curlRoute(o); why != "" {
 			return why
@@ -75,6 +78,30 @@ func curlRoute(o given) string {
 		}
 		if why := hostFault(host); why != "" {
 			return why
+		}
+	}
+	return ""
+}
+
+// curlData judges what curl sends along. With -G it becomes the query of the URL; without, the body of a POST.
+func curlData(p parsed) string {
+	for _, o := range p.options {
+		switch o.name {
+		case "-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode":
+		default:
+			continue
+		}
+		if !p.has("-G", "--get") || p.has("-:", "--next") {
+			return "the option " + o.name
+		}
+		name, _, _ := strings.Cut(o.value.text, "=")
+		if strings.Contains(name, "@") {
+			return "the file behind " + o.name
+		}
+		for part := range strings.SplitSeq(o.value.text, "&") {
+			if why := queryFault(o.value.with(part)); why != "" {
+				return why
+			}
 		}
 	}
 	return ""

@@ -240,6 +240,11 @@ func (r *reader) globsFault(words []word, s *scope) string {
 	return ""
 }
 
+// discards reports whether a file that tee writes only takes what is thrown away, or shown.
+func discards(row *row, w word) bool {
+	return row.name == "tee" && (w.is("/dev/null") || w.is("/dev/stdout") || w.is("/dev/stderr"))
+}
+
 // written judges the operands of a command that writes files: all of them, or the last, into which or to which the others
 // are copied.
 func (r *reader) written(row *row, p parsed, s *scope) string {
@@ -250,7 +255,7 @@ func (r *reader) written(row *row, p parsed, s *scope) string {
 			return "no file"
 		}
 		for _, w := range files {
-			if !r.writes(w, s, false) {
+			if !r.writes(w, s, false) && !discards(row, w) {
 				return "the file " + shown(w)
 			}
 		}

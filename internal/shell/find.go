@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 // findCommand judges find by its expression. The row of the table has its tests; -exec runs a command.
 func findCommand(r *reader, row *row, words []word, s *scope) string {
 	starts := true // the start paths are before the first option
+	named := ""    // why what it looks for may not be shown
 	follows := slices.ContainsFunc(words, func(w word) bool { return w.text == "-L" || w.text == "-follow" || w.text == "-H" })
 	for i := 0; i < len(words); i++ {
 		w := words[i]
@@ -31,6 +33,9 @@ func findCommand(r *reader, row *row, words []word, s *scope) string {
 			if why != "" {
 				return why
 			}
+			if shows := commands()[program(words[i+1].text)]; named != "" && (shows == nil || !shows.marks["names"]) {
+				return named
+			}
 			i += n
 		default:
 			o, is := row.options[w.text]
@@ -41,6 +46,10 @@ func findCommand(r *reader, row *row, words []word, s *scope) string {
 			if o.takes == '=' || strings.HasPrefix(w.text, "-newer") {
 				if i++; i == len(words) || words[i].many {
 					return "no value behind " + probes.Shown(w.text)
+				}
+				switch w.text {
+				case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename":
+					named = cmp.Or(named, secretFile(words[i]))
 				}
 				if why := r.readFault(words[i], s); why != "" && (strings.Contains(w.text, "newer") || w.text == "-samefile" || w.text == "-f") {
 					return why

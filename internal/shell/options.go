@@ -48,7 +48,7 @@ func (r *reader) parse(row *row, s *scope, words []word) (p parsed, why string) 
 			p.wild = true
 			p.operands = append(p.operands, w)
 		case w.text == "--" && !w.quoted:
-			if stops {
+			if stops || row.marks["ends"] {
 				p.operands = append(p.operands, words[i+1:]...)
 				return p, ""
 			}
@@ -78,6 +78,8 @@ func (r *reader) parse(row *row, s *scope, words []word) (p parsed, why string) 
 	}
 	return p, ""
 }
+
+func (made *row) isListed(name string) bool { _, is := made.options[name]; return is }
 
 func (made *row) isOption(text string) bool {
 	if len(text) < 2 {

@@ -190,6 +190,55 @@ func readCommand(_ *reader, _ *row, p parsed, s *scope) string {
 	return ""
 }
 
+// mapfileCommand judges the builtin mapfile, which sets an array.
+func mapfileCommand(_ *reader, _ *row, p parsed, s *scope) string {
+	name := "MAPFILE"
+	switch len(p.operands) {
+	case 0:
+	case 1:
+		if name = p.operands[0].text; !p.operands[0].known() || !isName(name) {
+			return "the variable " + shown(p.operands[0])
+		}
+	default:
+		return "more than one variable"
+	}
+	if why := assignFault(name, anyValue); why != "" {
+		return why
+	}
+	s.vars[name] = value{text: unknown, dash: true, list: true}
+	return ""
+}
+
+// getoptsCommand judges the builtin getopts, whose second operand is a variable that it sets.
+func getoptsCommand(_ *reader, _ *row, p parsed, s *scope) string {
+	if len(p.operands) < 2 || !p.operands[1].known() || !isName(p.operands[1].text) {
+		return "a variable that is not a name"
+	}
+	if why := assignFault(p.operands[1].text, anyValue); why != "" {
+		return why
+	}
+	s.vars[p.operands[1].text] = anyValue
+	return ""
+}
+
+// trapCommand judges the builtin trap, whose first operand is a script that the shell runs later.
+func trapCommand(r *reader, _ *row, p parsed, s *scope) string {
+	if len(p.operands) < 2 || p.operands[0].is("-") || p.operands[0].is("") {
+		if slices.ContainsFunc(p.operands, func(w word) bool { return !w.known() || strings.ContainsAny(w.text, " ;|&\n(") }) {
+			return "a script that is not known"
+		}
+		return ""
+	}
+	if r.roots != nil {
+		return "a script for a time at which its folder is not known"
+	}
+	r.trapped = true
+	if len(r.exported) > 0 {
+		return "a variable for all commands before it"
+	}
+	return r.script(p.operands[0], s)
+}
+
 func unsetCommand(_ *reader, _ *row, p parsed, s *scope) string {
 	for _, w := range p.operands {
 		if !w.known() || !isName(w.text) || kindOfVariable(w.text, anyValue) == acts && w.text != "IFS" {
@@ -249,7 +298,18 @@ func testCommand(_ *reader, row *row, words []word, _ *scope) string {
 }
 
 // printfCommand judges printf: -v sets a variable, and some shells evaluate what is printed as a number.
-func printfCommand(_ *reader, _ *row, words []word, _ *scope) string {
+func printfCommand(_ *reader, _ *row, words []word, s *scope) string {
+	if len(words) > 1 && words[0].is("-v") {
+		name := words[1]
+		if !name.known() || !isName(name.text) {
+			return "the variable " + shown(name)
+		}
+		if why := assignFault(name.text, anyValue); why != "" {
+			return why
+		}
+		s.vars[name.text] = anyValue
+		words = words[2:]
+	}
 	if len(words) > 0 && words[0].is("--") {
 		words = words[1:]
 	}

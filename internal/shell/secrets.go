@@ -43,6 +43,25 @@ func secretFile(w word) string {
 	return secretPath(text, w)
 }
 
+// secretFolder returns why a folder may not be read: a file of it is known to hold secrets, and its name begins with a dot.
+func secretFolder(w word) string {
+	if !strings.HasPrefix(w.text, "~/") && !strings.HasPrefix(w.text, "/") {
+		return ""
+	}
+	folder := path.Clean(strings.ToLower(w.text))
+	if w.glob && strings.HasPrefix(path.Base(folder), "*") {
+		folder = path.Dir(folder)
+	}
+	for _, paths := range secretFiles().paths {
+		for _, p := range paths {
+			if parent := path.Dir(p); (strings.HasPrefix(parent, ".") && parent != ".") && strings.HasSuffix(folder, "/"+parent) {
+				return "the folder " + shown(w) + ", which holds secrets"
+			}
+		}
+	}
+	return ""
+}
+
 // secretPatterns are the lists of names and paths of files, in a form that is quick to look up.
 type secretPatterns struct {
 	names  map[string]bool     // without a pattern

@@ -52,6 +52,9 @@ func ghAPI(_ *reader, _ *row, p parsed, _ *scope) string {
 	if len(p.operands) != 1 || !p.operands[0].known() {
 		return "an endpoint that is not known"
 	}
+	if text := p.operands[0].text; strings.Contains(text, "://") && !strings.HasPrefix(text, "https://api.github.com/") {
+		return "the address " + shown(p.operands[0])
+	}
 	if fields && p.operands[0].text == "graphql" && !stated {
 		return ghQuery(p)
 	}
@@ -97,6 +100,16 @@ func ghQuery(p parsed) string {
 	}
 	if !found {
 		return "no query"
+	}
+	return ""
+}
+
+// rcloneCommand judges rclone. A name may define a storage of its own, ":sftp,ssh=PROGRAM:", or change one, "name,ssh=PROGRAM:".
+func rcloneCommand(_ *reader, _ *row, p parsed, _ *scope) string {
+	for _, w := range p.operands {
+		if !w.known() || strings.HasPrefix(w.text, ":") || strings.Contains(w.text, ",") {
+			return "the storage " + shown(w)
+		}
 	}
 	return ""
 }

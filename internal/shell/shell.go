@@ -59,6 +59,11 @@ type reader struct {
 
 	folder string // that the text has changed to last, as far as its words are known
 	open   string // one of those that everyone may write to, "" for none; it stays, since a later change may fail
+
+	exported   []variable     // what every later command has in its environment
+	judgedWith map[string]int // how many of them a function was judged with
+	again      int            // loops and functions around what is read, which runs more than once
+	trapped    bool           // there is a trap, which runs at another time
 }
 
 func (r *reader) whole(text string) string {

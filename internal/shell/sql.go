@@ -44,7 +44,7 @@ func metaReads(text string) bool {
 
 // sqlCommand judges a client that runs the statement behind an option, and waits for a person without one.
 func sqlCommand(names ...string) handler {
-	return func(r *reader, _ *row, p parsed, s *scope) string {
+	return func(_ *reader, row *row, p parsed, _ *scope) string {
 		if p.has("--help", "--version", "-V", "-?", "-l", "--list") {
 			return ""
 		}
@@ -53,6 +53,9 @@ func sqlCommand(names ...string) handler {
 			for _, name := range names {
 				if o.name == name {
 					found = true
+					if row.name == "mysql" || row.name == "mariadb" { // both end a statement, mysql(1) "Commands"
+						o.value.text = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(o.value.text), `\G`), `\g`)
+					}
 					if why := sqlFault(o.value); why != "" {
 						return why
 					}

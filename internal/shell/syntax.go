@@ -51,7 +51,33 @@ func (r *reader) stmt(stmt *syntax.Stmt, s *scope) string {
 	if stmt.Cmd == nil {
 		return ""
 	}
+	if call, ok := stmt.Cmd.(*syntax.CallExpr); ok && len(call.Args) == 1 && len(call.Assigns) == 0 && call.Args[0].Lit() == "exec" && len(stmt.Redirs) > 0 {
+		return reopened(stmt.Redirs)
+	}
 	return r.command(stmt.Cmd, s)
+}
+
+// reopened judges the redirections of an exec without a command, which are those of the shell itself. A shell may read
+// its commands from its input, or from a descriptor of two digits.
+func reopened(redirs []*syntax.Redirect) string {
+	for _, redirect := range redirs {
+		from := ""
+		if redirect.N != nil {
+			from = redirect.N.Value
+		}
+		switch redirect.Op {
+		case syntax.RdrOut, syntax.AppOut, syntax.RdrAll, syntax.AppAll, syntax.RdrClob, syntax.DplOut:
+			if from == "" || len(from) == 1 && from != "0" {
+				continue
+			}
+		case syntax.RdrIn, syntax.DplIn:
+			if len(from) == 1 && from != "0" {
+				continue
+			}
+		}
+		return "the redirection " + probes.Shown(redirect.Op.String()) + " of the shell itself"
+	}
+	return ""
 }
 
 func (r *reader) command(cmd syntax.Command, s *scope) string {
@@ -67,6 +93,8 @@ func (r *reader) command(cmd syntax.Command, s *scope) string {
 	case *syntax.IfClause:
 		return r.branches(c, s)
 	case *syntax.WhileClause:
+		r.again++
+		defer func() { r.again-- }()
 		s.forget(c)
 		if why := r.stmts(c.Cond, s); why != "" {
 			return why
@@ -149,6 +177,8 @@ func (r *reader) loop(c *syntax.ForClause, s *scope) string {
 	if c.Select {
 		return "a loop that asks a person"
 	}
+	r.again++
+	defer func() { r.again-- }()
 	switch l := c.Loop.(type) {
 	case *syntax.WordIter:
 		items, why := r.words(l.Items, s)
@@ -236,6 +266,12 @@ func (r *reader) function(c *syntax.FuncDecl) string {
 		return "a function with the name of the command " + c.Name.Value
 	}
 	r.functions[c.Name.Value] = true
+	if r.judgedWith == nil {
+		r.judgedWith = make(map[string]int)
+	}
+	r.judgedWith[c.Name.Value] = len(r.exported)
+	r.again++
+	defer func() { r.again-- }()
 	r.strays = r.strays || leaves(c.Body)
 	r.byCalls.forget(c.Body)
 	return r.stmt(c.Body, newScope())
@@ -256,9 +292,7 @@ func (r *reader) declare(c *syntax.DeclClause, s *scope) string {
 	default:
 		return "the command " + probes.Shown(c.Variant.Value)
 	}
-	if len(c.Args) == 0 {
-		return "a list of all variables, with the secrets among them"
-	}
+	named, assoc := false, false
 	for _, a := range c.Args {
 		if a.Name == nil { // an option
 			lit := ""
@@ -266,7 +300,9 @@ func (r *reader) declare(c *syntax.DeclClause, s *scope) string {
 				lit = a.Value.Lit()
 			}
 			switch lit {
-			case "-a", "-A", "-r", "-g":
+			case "-a", "-r", "-g":
+			case "-A":
+				assoc = true
 			case "-x":
 				exports = true
 			default:
@@ -274,15 +310,21 @@ func (r *reader) declare(c *syntax.DeclClause, s *scope) string {
 			}
 			continue
 		}
+		named = true
 		v, why := r.assigned(a, s)
 		if why != "" {
 			return why
+		}
+		if a.Naked && exports {
+			v = s.get(a.Name.Value)
 		}
 		if why := assignFault(a.Name.Value, v); why != "" {
 			return why
 		}
 		if exports && kindOfVariable(a.Name.Value, v) != harmless {
-			return "the variable " + a.Name.Value + " for all commands, which one may act on"
+			if why := r.export(a.Name.Value, v); why != "" {
+				return why
+			}
 		}
 		if a.Naked {
 			if exports {
@@ -290,8 +332,22 @@ func (r *reader) declare(c *syntax.DeclClause, s *scope) string {
 			}
 			v = anyValue
 		}
+		v.assoc = assoc
 		s.vars[a.Name.Value] = v
 	}
+	if !named {
+		return "a list of variables, with the secrets among them"
+	}
+	return ""
+}
+
+// export judges a variable that is given to all later commands, each of which [reader.call] looks at. In a loop, a function
+// or a trap the commands before it may run after it as well.
+func (r *reader) export(name string, v value) string {
+	if r.again > 0 || r.trapped || kindOfVariable(name, v) == acts {
+		return "the variable " + name + " for all commands, which one may act on"
+	}
+	r.exported = append(r.exported, variable{name, v})
 	return ""
 }
 

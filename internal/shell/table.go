@@ -27,7 +27,7 @@ type row struct {
 	options map[string]option
 	open    bool            // any long option is harmless, if it is not listed as refused
 	openOne bool            // any option with one dash is harmless as well
-	words   map[string]byte // of kind verbs: '/' a noun, 'r' a verb that reads, '!' one that asks, '~' a word that changes nothing
+	words   map[string]byte // of kind verbs: '/' a noun, 'r' a verb that reads, '!' one that asks, '~' a word that changes nothing, '?' '/' before another word and 'r' without one
 	globs   []string        // the patterns of words
 	marks   map[string]bool // as tables/README.md lists them
 }
@@ -72,6 +72,7 @@ var marks = []string{
 	"pattern", // the first operand is a pattern or a program, and no file
 	"text",    // no word is the name of a file
 	"command", // its operands are a command, which is judged by itself
+	"ends",    // options end at --
 	"remote",  // its words name things elsewhere, and files only behind file:// or @
 }
 
@@ -267,7 +268,7 @@ func (t *tableReader) token(made *row, word string) error {
 		return made.option(word)
 	default:
 		kind := byte('r')
-		if last := word[len(word)-1]; last == '/' || last == '!' || last == '~' {
+		if last := word[len(word)-1]; strings.IndexByte("/!~?", last) >= 0 {
 			kind, word = last, word[:len(word)-1]
 		}
 		made.words[word] = kind
@@ -308,7 +309,7 @@ func readOption(word string) (name string, o option, err error) {
 	return word[:at], o, nil
 }
 
-// word returns what a word of kind verbs is: '/', 'r', '!', or 0 if it is not known. A listed word counts before a
+// word returns what a word of kind verbs is: '/', 'r', '!', '~', '?', or 0 if it is not known. A listed word counts before a
 // pattern, and of two patterns the one that asks.
 func (made *row) word(text string) byte {
 	if kind, ok := made.words[text]; ok {

@@ -18,6 +18,7 @@ type value struct {
 	number bool   // it is an integer
 	list   bool   // it may be several words or none, even in quotes: "$@"
 	inside bool   // it is a path below the roots of what is read
+	assoc  bool   // it is an array whose keys are texts, and no expressions
 }
 
 var anyValue = value{text: unknown, dash: true}
@@ -31,7 +32,7 @@ func join(a, b value) value {
 	}
 	return value{
 		text: unknown, dash: a.begins() || b.begins(), single: a.isSingle() && b.isSingle(),
-		number: a.isNumber() && b.isNumber(), list: a.list || b.list,
+		number: a.isNumber() && b.isNumber(), list: a.list || b.list, assoc: a.assoc && b.assoc,
 	}
 }
 
@@ -222,8 +223,9 @@ type variable struct {
 }
 
 func (r *reader) assigned(a *syntax.Assign, s *scope) (v value, why string) {
+	assoc := a.Name != nil && s.get(a.Name.Value).assoc
 	if a.Index != nil {
-		if why := r.index(a.Index, s); why != "" {
+		if why := r.key(a.Index, s, assoc); why != "" {
 			return v, why
 		}
 	}
@@ -249,6 +251,7 @@ func (r *reader) assigned(a *syntax.Assign, s *scope) (v value, why string) {
 	if a.Append || a.Index != nil {
 		v = anyValue
 	}
+	v.assoc = assoc && a.Index != nil
 	return v, why
 }
 
@@ -354,7 +357,7 @@ func (r *reader) param(p *syntax.ParamExp, s *scope) (v value, why string) {
 	name := p.Param.Value
 	v = s.get(name)
 	if p.Index != nil {
-		if why := r.index(p.Index, s); why != "" {
+		if why := r.key(p.Index, s, v.assoc); why != "" {
 			return v, why
 		}
 		v = value{text: unknown, dash: true, list: true}
