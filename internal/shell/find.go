@@ -47,15 +47,23 @@ func findCommand(r *reader, row *row, words []word, s *scope) string {
 				if i++; i == len(words) || words[i].many {
 					return "no value behind " + probes.Shown(w.text)
 				}
-				switch w.text {
-				case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename":
-					named = cmp.Or(named, secretFile(words[i]))
-				}
-				if why := r.readFault(words[i], s); why != "" && (strings.Contains(w.text, "newer") || w.text == "-samefile" || w.text == "-f") {
+				if why := r.findValue(w.text, words[i], &named, s); why != "" {
 					return why
 				}
 			}
 		}
+	}
+	return ""
+}
+
+// findValue judges the value of a test, and notes why the files that it looks for may not be shown.
+func (r *reader) findValue(test string, value word, named *string, s *scope) string {
+	switch test {
+	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename":
+		*named = cmp.Or(*named, secretFile(value))
+	}
+	if why := r.readFault(value, s); why != "" && (strings.Contains(test, "newer") || test == "-samefile" || test == "-f") {
+		return why
 	}
 	return ""
 }
