@@ -14,7 +14,7 @@ type failure struct {
 	codex, gemini bool
 }
 
-// failures are what docs/reference/hooks.md has a table of. The hook has two seconds.
+// failures are those of the table in docs/reference/hooks.md. The hook has two seconds.
 var failures = []failure{
 	{name: "missing", command: "/srv/none/fairlead hook", codex: true}, // Gemini CLI blocks if a hook that fails has written on standard error
 	{name: "missing, with exit 2", command: "/srv/none/fairlead hook || exit 2"},

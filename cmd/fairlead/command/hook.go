@@ -308,7 +308,7 @@ func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end fu
 	return g, closeAll, nil
 }
 
-// configured returns the files in which an agent has a server, and whether each starts the proxy. Without a home there are
+// configured returns the files of an agent with a server, and whether each starts the proxy. Without a home there are
 // those of the project alone.
 func configured(client, server, folder string) (files []string, proxied bool) {
 	home, _ := os.UserHomeDir()

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// A Configured is a file in which an agent has a server of a name.
+// A Configured is a file with a server of a name.
 type Configured struct {
 	Path    string
 	Proxied bool // it starts fairlead proxy there
 }
 
-// projectFiles are the files of a project in which an agent has servers, by the name that fairlead hook --client takes.
+// projectFiles are the files of a project with servers of an agent, by the name that fairlead hook --client takes.
 var projectFiles = map[string][]place{
 	"claude-code": {{path: ".mcp.json", servers: [][]string{{"mcpServers"}}}},
 	"codex":       {{path: ".codex/config.toml"}},

@@ -72,7 +72,7 @@ type Options struct {
 	// Proxied are the MCP servers that the agents reach through fairlead proxy, by the agents' names for them. The proxy
 	// judges, asks about and records their calls, so nothing is decided about them here; their results are taken in.
 	Proxied []string
-	// Configured returns the files in which an agent has an MCP server of that name, seen from the folder where it works,
+	// Configured returns the files of an agent with an MCP server of that name, seen from the folder where it works,
 	// and whether each of them starts fairlead proxy. A server is one of Proxied only if each does, and is judged by Lock
 	// only if one file has it; the calls of another one ask. Nil takes each name for its server.
 	Configured func(client, server, folder string) (files []string, proxied bool)
