@@ -1,5 +1,5 @@
 // Package postgres keeps approvals in a PostgreSQL of version 13 or later: remembered approvals, their
-// revocations and the history of decisions outlive every process. It keeps calls in doubt as well.
+// revocations and the history of decisions outlive every process. It keeps calls in doubt and users' credentials as well.
 //
 // A [Store] is for hitl.Options.Store and inbox.Options.Store, and [Store.Doubt] for doubt.LedgerOptions.Store. Cache, limits and the board of questions can be in
 // Redis beside it, by contrib/redis. A role that can write to the tables can approve: give them to a role of their own.
@@ -155,10 +155,11 @@ func (s *Store) start(ctx context.Context, tx pgx.Tx, schema string) error {
 	if _, err = tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext($1))`, schema); err != nil {
 		return err
 	}
-	var place, tables, doubt bool
+	var place, tables, doubt, credentials bool
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1),
-		EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'history'), EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'doubt')`, schema).
-		Scan(&place, &tables, &doubt)
+		EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'history'), EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'doubt'),
+		EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'credentials')`, schema).
+		Scan(&place, &tables, &doubt, &credentials)
 	if err == nil && !place {
 		_, err = tx.Exec(ctx, s.names.Replace(`CREATE SCHEMA {schema}`))
 	}
@@ -167,6 +168,9 @@ func (s *Store) start(ctx context.Context, tx pgx.Tx, schema string) error {
 	}
 	if err == nil && !doubt { // an earlier version had none
 		_, err = tx.Exec(ctx, s.sql("doubttable"))
+	}
+	if err == nil && !credentials { // likewise
+		_, err = tx.Exec(ctx, s.sql("credentialtable"))
 	}
 	return err
 }

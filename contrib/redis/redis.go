@@ -158,13 +158,16 @@ const (
 	ofBoard     = "the board"
 	ofDoubt     = "calls in doubt"
 	ofSessions  = "sessions"
-	ofServer    = "Redis"
-	ofFleet     = "sharing with the other replicas"
+
+	ofCredentials = "credentials"
+	ofServer      = "Redis"
+	ofFleet       = "sharing with the other replicas"
 )
 
 // operations are the facilities, as Options.Observe names them.
 var operations = map[string]string{
 	ofCache: "cache", ofLimiter: "limiter", ofApprovals: "approvals", ofBoard: "board", ofDoubt: "doubt", ofFleet: "fleet",
+	ofCredentials: "credentials",
 }
 
 // do runs one operation at the master of a key, which is an error where that is known to be gone.

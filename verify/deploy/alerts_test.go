@@ -38,6 +38,7 @@ var fires = map[string][2]string{
 	"FairleadRedisAway":         {`fairlead_dependency_up{fairlead_dependency="redis"} 0x20`, `fairlead_dependency_up{fairlead_dependency="redis"} 1x20`},
 	"FairleadPostgreSQLAway":    {`fairlead_dependency_up{fairlead_dependency="postgresql"} 0x20`, `fairlead_dependency_up{fairlead_dependency="postgresql"} 1x20`},
 	"FairleadIssuerAway":        {`fairlead_dependency_up{fairlead_dependency="issuer"} 0x20`, `fairlead_dependency_up{fairlead_dependency="issuer"} 1x20`},
+	"FairleadCredentialsAway":   {`fairlead_dependency_up{fairlead_dependency="credentials"} 0x20`, `fairlead_dependency_up{fairlead_dependency="credentials"} 1x20`},
 	"FairleadRecordAway":        {`fairlead_dependency_up{fairlead_dependency="record"} 0x20`, `fairlead_dependency_up{fairlead_dependency="record"} 1x20`},
 	"FairleadServerAway":        {`fairlead_dependency_up{fairlead_dependency="server:crm"} 0x20`, `fairlead_dependency_up{fairlead_dependency="redis"} 0x20`},
 	"FairleadRecordsLost":       {`fairlead_audit_lost_total 0+1x20`, `fairlead_audit_lost_total 7x20`},

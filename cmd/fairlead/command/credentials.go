@@ -1,6 +1,7 @@
 package command
 
-// What users were given by servers that want OAuth is kept in a folder, for proxies of this user, or for those of a team.
+// What users were given by servers that want OAuth is kept in a folder, for proxies of this user or of a team, or in a
+// store that replicas share.
 
 import (
 	"context"
@@ -17,9 +18,13 @@ import (
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/credentials"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/health"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/reach"
+	"github.com/fairlead-go/fairlead/contrib/postgres"
+	"github.com/fairlead-go/fairlead/contrib/redis"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/spf13/cobra"
 )
 
@@ -35,38 +40,76 @@ func (f *credentialFlags) register(cmd *cobra.Command) {
 }
 
 func (f *credentialFlags) registerFolder(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.credentials, "credentials", "", "the `FOLDER` with what servers gave users who signed in (default: fairlead/credentials in the user's folder of configuration; none with --access)")
+	cmd.Flags().StringVar(&f.credentials, "credentials", "", "the `FOLDER` with what servers gave users who signed in, or the redis:// or postgres:// URL of replicas (default: fairlead/credentials in the user's folder of configuration; none with --access)")
 }
 
-// store opens the folder. By default it is that of this user.
-func (f *credentialFlags) store() (*credentials.Store, error) {
-	dir := f.credentials
-	if dir == "" {
-		own, err := os.UserConfigDir()
-		if err != nil {
-			return nil, fmt.Errorf("--credentials: %w; name a folder", err)
-		}
-		dir = filepath.Join(own, "fairlead", "credentials")
-	}
+// isShared reports whether replicas have the credentials in a store.
+func (f *credentialFlags) isShared() bool { return isRedis(f.credentials) }
+
+// store opens the folder, by default that of this user, or the store of replicas. The monitor probes a store; nil has none.
+func (f *credentialFlags) store(ctx context.Context, probes *health.Monitor) (store *credentials.Store, end func(), err error) {
 	var all [][]byte
 	if os.Getenv(keyVariable) != "" {
-		var err error
 		if all, err = keys(keyVariable); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	store, err := credentials.OpenStore(dir, all...)
-	if err != nil {
-		return nil, fmt.Errorf("--credentials: %w", err)
+	end = func() {}
+	switch {
+	case f.isShared() && len(all) == 0:
+		return nil, nil, fmt.Errorf("--credentials: %s is not set, and a store that replicas share is sealed; set it to what openssl rand -hex 32 prints, the same in every replica", keyVariable)
+	case f.isShared():
+		var place credentials.Place
+		if place, end, err = f.shared(ctx, all, probes); err == nil {
+			store, err = credentials.NewStore(place, all...)
+		}
+	default:
+		dir := f.credentials
+		if dir == "" {
+			own, err := os.UserConfigDir()
+			if err != nil {
+				return nil, nil, fmt.Errorf("--credentials: %w; name a folder", err)
+			}
+			dir = filepath.Join(own, "fairlead", "credentials")
+		}
+		store, err = credentials.OpenStore(dir, all...)
 	}
-	return store, nil
+	if err != nil {
+		return nil, nil, fmt.Errorf("--credentials: %w", err)
+	}
+	return store, end, nil
 }
 
-// options returns the settings of a keeper over the folder, whose pages are shown by tell.
-func (f *credentialFlags) options(tell func(server, page string)) (o credentials.Options, err error) {
-	if o.Store, err = f.store(); err != nil {
-		return o, err
+// shared opens the store of replicas. It is the same for all servers, so that a user can be revoked without naming them.
+func (f *credentialFlags) shared(ctx context.Context, keys [][]byte, probes *health.Monitor) (credentials.Place, func(), error) {
+	probe := func(of func(context.Context) error) {
+		if probes != nil {
+			probes.Add(health.Dependency{Name: depCredentials, Refused: withoutCredentials, Probe: of})
+		}
 	}
+	if strings.HasPrefix(f.credentials, "postgres") {
+		s, err := postgres.Open(ctx, f.credentials, postgres.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		probe(s.Healthy)
+		return credentials.Shared(s.Credentials()), s.Close, nil
+	}
+	named, err := nameKey()
+	if err != nil {
+		return nil, nil, err
+	}
+	logging.Disable() // of the client; what it logs is in the errors that the store reports
+	s, err := redis.Open(ctx, f.credentials, redis.Options{Prefix: "fairlead:credentials", Key: keys[0], OtherKeys: keys[1:], NameKey: named})
+	if err != nil {
+		return nil, nil, err
+	}
+	probe(s.Healthy)
+	return credentials.Shared(s.Credentials()), func() { _ = s.Close() }, nil
+}
+
+// options returns the settings of a keeper, whose pages are shown by tell. The store is opened apart.
+func (f *credentialFlags) options(tell func(server, page string)) (o credentials.Options, err error) {
 	o.Tell = tell
 	if f.oauth == "" {
 		return o, nil
@@ -75,6 +118,19 @@ func (f *credentialFlags) options(tell func(server, page string)) (o credentials
 		return o, fmt.Errorf("--oauth: %w", err)
 	}
 	return o, nil
+}
+
+// openUsers opens the store of credentials for a proxy, and waits for it.
+func (r *proxyRun) openUsers(ctx context.Context) (store *credentials.Store, err error) {
+	away := func(err error) bool { return redis.Unreachable(err) || postgres.Unreachable(err) }
+	err = r.reached(ctx, depCredentials, withoutCredentials, away, func() error {
+		var end func()
+		if store, end, err = r.signIn.store(ctx, r.health); err == nil {
+			r.ends = append(r.ends, func() error { end(); return nil })
+		}
+		return err
+	})
+	return store, err
 }
 
 // openCredentials has the requests to servers that want OAuth sent with the users' own tokens: for one user of this
@@ -92,6 +148,9 @@ func (r *proxyRun) openCredentials(ctx context.Context) error {
 			_ = reach.Open(ctx, page) // the link is written as well
 		}
 	})
+	if err == nil {
+		o.Store, err = r.openUsers(ctx)
+	}
 	if err != nil && r.signIn.credentials == "" && r.signIn.oauth == "" { // no server may want it
 		r.log.WarnContext(ctx, "no user can sign in at a server: "+err.Error())
 		return nil
@@ -159,6 +218,12 @@ here. Proxies of the same user have what the servers give from then on.`,
 			if err != nil {
 				return err
 			}
+			store, end, err := f.store(cmd.Context(), nil)
+			if err != nil {
+				return err
+			}
+			defer end()
+			o.Store = store
 			keeper := credentials.New(cmd.Context(), o)
 			for _, t := range targets {
 				if t.URL == "" {
@@ -189,11 +254,12 @@ func credentialsList() *cobra.Command {
 		Example: `  fairlead credentials list`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, err := f.store()
+			store, end, err := f.store(cmd.Context(), nil)
 			if err != nil {
 				return err
 			}
-			all, err := store.List()
+			defer end()
+			all, err := store.List(cmd.Context())
 			return errors.Join(listCredentials(cmd.OutOrStdout(), all), atFault(err))
 		},
 	}
@@ -225,12 +291,13 @@ on. Without a user it is that of this machine; --all is every server of the user
 			if every == (len(args) > 0) {
 				return errors.New("name the URLs of servers, or --all")
 			}
-			store, err := f.store()
+			store, end, err := f.store(cmd.Context(), nil)
 			if err != nil {
 				return err
 			}
+			defer end()
 			if every {
-				all, err := store.List()
+				all, err := store.List(cmd.Context())
 				if err != nil {
 					return atFault(err)
 				}

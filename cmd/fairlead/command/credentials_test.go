@@ -12,6 +12,8 @@ import (
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/command"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/credentials/credentialstest"
+	"github.com/fairlead-go/fairlead/contrib/postgres/postgrestest"
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -142,5 +144,35 @@ func TestCredentialsAdd(t *testing.T) {
 	}
 	if _, err := os.Stat(unused); err == nil {
 		t.Error("a folder was made for nothing")
+	}
+}
+
+// What replicas share is in Redis or in PostgreSQL, sealed: the commands work as over a folder, and not without a key.
+func TestCredentialsOfReplicas(t *testing.T) {
+	stores := map[string]string{"Redis": redistest.New(t).URL(), "PostgreSQL": postgrestest.New(t).URL()}
+	t.Setenv("PATH", t.TempDir()) // no browser
+	for name, url := range stores {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("FAIRLEAD_STORE_KEY", "")
+			if code, _, text := told(t, "credentials", "list", "--credentials", url); code == 0 || !strings.Contains(text, "FAIRLEAD_STORE_KEY is not set") {
+				t.Errorf("without a key: got %d, %s", code, text)
+			}
+			t.Setenv("FAIRLEAD_STORE_KEY", strings.Repeat("0f", 32))
+			server := credentialstest.New(t, false)
+			errs := &links{seen: map[string]bool{}, each: func(page string) { credentialstest.SignIn(t, server.Browser(t, "ann", nil), page) }}
+			var out strings.Builder
+			if code := command.Run(t.Context(), []string{"credentials", "add", "--credentials", url, server.URL}, strings.NewReader(""), &out, errs); code != 0 {
+				t.Fatalf("got %d, %s, %s", code, out.String(), errs)
+			}
+			if code, list, text := told(t, "credentials", "list", "--credentials", url); code != 0 || !strings.Contains(list, server.URL) {
+				t.Errorf("got %d, %s, %s", code, list, text)
+			}
+			if code, gone, text := told(t, "credentials", "revoke", "--credentials", url, "--all"); code != 0 || !strings.Contains(gone, "revoked: "+server.URL) {
+				t.Errorf("got %d, %s, %s", code, gone, text)
+			}
+			if code, list, text := told(t, "credentials", "list", "--credentials", url); code != 0 || strings.Contains(list, server.URL) {
+				t.Errorf("after the revocation: got %d, %s, %s", code, list, text)
+			}
+		})
 	}
 }

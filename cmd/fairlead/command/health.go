@@ -25,12 +25,15 @@ const (
 	depRecord   = "record"
 	depIssuer   = "issuer"
 
-	withoutApprovals = "calls that need an approval, and writes that are not harmless to repeat, are refused; reads go on"
-	withoutShared    = "nothing is cached, and each replica has its share of the rate limits; calls go on"
-	withoutRedis     = withoutApprovals + ", uncached and within this replica's share of the rate limits"
-	withoutKeys      = "every call is refused, since no token can be checked"
-	withoutIssuer    = "tokens of its new keys are refused, and all tokens an hour after its keys were renewed last"
-	withoutRecord    = "dangerous calls, and those that the policy wants recorded, are refused; other calls go on without a record"
+	depCredentials = "credentials"
+
+	withoutApprovals   = "calls that need an approval, and writes that are not harmless to repeat, are refused; reads go on"
+	withoutShared      = "nothing is cached, and each replica has its share of the rate limits; calls go on"
+	withoutRedis       = withoutApprovals + ", uncached and within this replica's share of the rate limits"
+	withoutCredentials = "calls of servers where users sign in are refused"
+	withoutKeys        = "every call is refused, since no token can be checked"
+	withoutIssuer      = "tokens of its new keys are refused, and all tokens an hour after its keys were renewed last"
+	withoutRecord      = "dangerous calls, and those that the policy wants recorded, are refused; other calls go on without a record"
 )
 
 // depend adds the stores and the record to what is probed.

@@ -54,6 +54,18 @@ func keys(variable string) (all [][]byte, err error) {
 	return all, nil
 }
 
+// nameKey returns the key in the variable that names what is in a store, nil for none.
+func nameKey() ([]byte, error) {
+	if os.Getenv(nameVariable) == "" {
+		return nil, nil
+	}
+	all, err := keys(nameVariable)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
 // isRedis reports whether a store is in Redis, and not in a folder. The name of a folder has
 // no colon, so that an address without its scheme is an error.
 func isRedis(store string) bool {
@@ -135,11 +147,8 @@ func (o *proxyFlags) openStore(ctx context.Context, servers []proxy.Server, log 
 			return nil, err
 		}
 		options.Key, options.OtherKeys = all[0], all[1:]
-		if os.Getenv(nameVariable) != "" {
-			if all, err = keys(nameVariable); err != nil {
-				return nil, err
-			}
-			options.NameKey = all[0]
+		if options.NameKey, err = nameKey(); err != nil {
+			return nil, err
 		}
 	} else if options.Plain = o.plain; !o.plain {
 		return nil, fmt.Errorf("redis: %s is not set, so that write access to this Redis would be enough to answer for a person, and to read arguments and results; "+

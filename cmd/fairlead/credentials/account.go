@@ -30,8 +30,8 @@ type Account struct {
 	service      auth.OAuthHandler // of a client's own credentials; nil if users sign in
 
 	mu      sync.Mutex
-	kept    *Credential // as the file was at seen
-	seen    mark
+	kept    *Credential   // what seen holds
+	seen    []byte        // as it was kept at last
 	signing *signIn       // under way; nil for none
 	fresh   *refresh      // under way; nil for none
 	held    *oauth2.Token // of the service
@@ -177,7 +177,7 @@ func (a *Account) token(ctx context.Context) (*oauth2.Token, error) {
 	if a.service != nil {
 		return a.serviceToken()
 	}
-	c, err := a.credential()
+	c, err := a.credential(ctx)
 	if err != nil || c == nil {
 		return nil, err
 	}
@@ -187,23 +187,26 @@ func (a *Account) token(ctx context.Context) (*oauth2.Token, error) {
 	return a.refreshed(ctx, c.Token.AccessToken)
 }
 
-// credential returns what is kept, nil for nothing. Another process may have changed it.
-func (a *Account) credential() (*Credential, error) {
+// credential returns what is kept, nil for nothing. It looks each time, since another process may have changed it.
+func (a *Account) credential(ctx context.Context) (*Credential, error) {
 	store := a.keeper.o.Store
+	sealed, err := store.sealed(ctx, a.user, a.server)
+	if err != nil {
+		return nil, &notSentError{fmt.Errorf("credentials: what the server %q gave its users cannot be read: %w; call again later", a.name, err)}
+	}
+	if sealed == nil {
+		return nil, nil //nolint:nilnil // there is none, and that is not a failure
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now, err := store.mark(a.user, a.server)
-	if err != nil {
-		return nil, &notSentError{fmt.Errorf("credentials: %w", err)}
-	}
-	if a.seen.same(now) {
+	if a.kept != nil && bytes.Equal(a.seen, sealed) {
 		return a.kept, nil
 	}
-	c, err := store.load(a.user, a.server)
+	c, err := store.open(nameOf(a.user, a.server), sealed)
 	if err != nil {
 		return nil, &notSentError{err}
 	}
-	a.kept, a.seen = c, now
+	a.kept, a.seen = c, sealed
 	return c, nil
 }
 
@@ -265,8 +268,8 @@ func (a *Account) renew(ctx context.Context, used string) (*oauth2.Token, error)
 	if err != nil {
 		return nil, &notSentError{fmt.Errorf("credentials: %w", err)}
 	}
-	defer func() { _ = lock.Close() }() // of a file that was not written
-	c, err := store.load(a.user, a.server)
+	defer func() { _ = lock.Close() }() // it ends by itself as well
+	c, err := store.load(ctx, a.user, a.server)
 	switch {
 	case err != nil:
 		return nil, &notSentError{err}
@@ -286,13 +289,13 @@ func (a *Account) renew(ctx context.Context, used string) (*oauth2.Token, error)
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && (refused.ErrorCode == "invalid_grant" || refused.ErrorCode == "invalid_client") {
 		a.keeper.log.WarnContext(ctx, "credentials: the authorization server no longer takes a credential; its user has to sign in again",
 			slog.String("user", a.user), slog.String("server", a.name), slog.String("why", refused.ErrorCode))
-		return nil, store.remove(a.user, a.server)
+		return nil, lock.Remove(ctx)
 	}
 	if err != nil {
 		return nil, &notSentError{fmt.Errorf("credentials: the token for the server %q could not be refreshed: %w; call again later", a.name, harmless(err))}
 	}
 	c.Token = *token
-	if err := store.save(c); err != nil {
+	if err := store.save(ctx, lock, c); err != nil {
 		return nil, &notSentError{fmt.Errorf("credentials: the token for the server %q could not be kept: %w", a.name, err)}
 	}
 	return token, nil

@@ -241,7 +241,7 @@ func TestRefusedRefreshAsksTheUser(t *testing.T) {
 	f.server.Expire()
 	f.server.Forget()
 	f.pageOf(t, ann)
-	if all, err := open(t, f.dir).List(); err != nil || len(all) != 0 {
+	if all, err := open(t, f.dir).List(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("%d credentials are kept (%v)", len(all), err)
 	}
 	f.signIn(t, "ann")
@@ -302,7 +302,7 @@ func TestRevocationDuringARefreshHolds(t *testing.T) {
 	if err := <-revoked; err != nil {
 		t.Fatal(err)
 	}
-	if all, err := open(t, f.dir).List(); err != nil || len(all) != 0 {
+	if all, err := open(t, f.dir).List(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("%d credentials are kept (%v)", len(all), err)
 	}
 	f.pageOf(t, ann)
@@ -442,7 +442,7 @@ func TestMetadataThatDoesNotMatch(t *testing.T) {
 					t.Errorf("got HTTP %d: %s", status, text)
 				}
 			}
-			if all, err := open(t, f.dir).List(); err != nil || len(all) != 0 {
+			if all, err := open(t, f.dir).List(t.Context()); err != nil || len(all) != 0 {
 				t.Errorf("%d credentials are kept (%v)", len(all), err)
 			}
 			if len(got) > 0 {
@@ -563,7 +563,7 @@ func TestStoreRefusesWhatIsNotItsOwn(t *testing.T) {
 	if err := os.Chmod(names[0], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(t, f.dir).List(); err == nil || !strings.Contains(err.Error(), "chmod go-rwx") {
+	if _, err := open(t, f.dir).List(t.Context()); err == nil || !strings.Contains(err.Error(), "chmod go-rwx") {
 		t.Errorf("a file of mode 0644: got %v", err)
 	}
 	if err := os.Chmod(f.dir, 0o755); err != nil {
@@ -577,7 +577,7 @@ func TestStoreRefusesWhatIsNotItsOwn(t *testing.T) {
 	}
 	if s, err := credentials.OpenStore(f.dir, bytes.Repeat([]byte{1}, 32)); err != nil {
 		t.Fatal(err)
-	} else if all, err := s.List(); err == nil || len(all) > 0 {
+	} else if all, err := s.List(t.Context()); err == nil || len(all) > 0 {
 		t.Errorf("another key opens %d credentials (%v)", len(all), err)
 	}
 }

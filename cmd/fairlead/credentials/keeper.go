@@ -103,16 +103,16 @@ func (a *Account) SignIn(ctx context.Context) error {
 func (k *Keeper) Revoke(ctx context.Context, user, server string) (found bool, err error) {
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if m, err := k.o.Store.mark(user, server); err != nil || m.info == nil {
+	if sealed, err := k.o.Store.sealed(within, user, server); err != nil || sealed == nil {
 		return false, err
 	}
 	lock, err := k.o.Store.lock(within, user, server) // not between a refresh and its being kept
 	if err != nil {
 		return false, fmt.Errorf("credentials: %w", err)
 	}
-	c, err := k.o.Store.load(user, server)
-	removed := k.o.Store.remove(user, server)
-	_ = lock.Close() // of a file that was not written
+	c, err := k.o.Store.load(within, user, server)
+	removed := lock.Remove(within)
+	_ = lock.Close() // it ends by itself as well
 	if removed != nil || c == nil {
 		return false, errors.Join(err, removed)
 	}

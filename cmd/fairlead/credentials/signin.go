@@ -117,7 +117,7 @@ func (s *signIn) run(base string, challenge *http.Response) {
 
 func (s *signIn) authorize(ctx context.Context, base string, challenge *http.Response) error {
 	a := s.account
-	before, err := a.credential()
+	before, err := a.credential(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,8 +162,8 @@ func (s *signIn) keep(ctx context.Context, used *oauth2.Config, token *oauth2.To
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Close() }() // of a file that was not written
-	return a.keeper.o.Store.save(c)
+	defer func() { _ = lock.Close() }() // it ends by itself as well
+	return a.keeper.o.Store.save(ctx, lock, c)
 }
 
 // fetch sends the user to the authorization server, and waits for the callback.

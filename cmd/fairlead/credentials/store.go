@@ -9,12 +9,11 @@ import (
 	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,8 +21,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/filelock"
-	"github.com/fairlead-go/fairlead/cmd/fairlead/owned"
 	"golang.org/x/oauth2"
 )
 
@@ -42,38 +39,51 @@ type Credential struct {
 	Token        oauth2.Token
 }
 
-// A Store keeps credentials in a folder, each sealed in a file that its owner alone can read. Processes may share it.
-// Make one with [OpenStore]. It is safe for concurrent use.
+// A Store keeps credentials, each sealed to its user and server, in a folder or in a store that replicas share. Make one
+// with [OpenStore] or [NewStore]. It is safe for concurrent use.
 type Store struct {
-	dir  string
-	keys [][]byte // none for the folder's own
+	place  Place
+	folder folder   // "" for a shared place
+	keys   [][]byte // none for the folder's own
 
 	mu    sync.Mutex
 	opens []cipher.AEAD // the first one seals too; nil before the folder is used
 }
 
-const (
-	extension = ".credential"
-	keyFile   = "key"
-	keySize   = 32
-)
+const keySize = 32
 
 // OpenStore opens a folder, which is made when there is something to keep. The first key seals, the others are read too;
 // without any, the folder has a key of its own, so that a copy of the credentials without it reads nothing. A folder that
 // others than its owner may enter is an error.
 func OpenStore(dir string, keys ...[]byte) (*Store, error) {
-	for _, key := range keys {
-		if len(key) != keySize {
-			return nil, fmt.Errorf("credentials: a key has %d bytes, want %d", len(key), keySize)
-		}
+	s := &Store{place: folder(dir), folder: folder(dir), keys: keys}
+	if err := s.check(); err != nil {
+		return nil, err
 	}
-	s := &Store{dir: dir, keys: keys}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		if _, err := s.sealers(); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
+}
+
+// NewStore returns a store in a place that replicas share. The first key seals, the others are read too; one is required.
+func NewStore(place Place, keys ...[]byte) (*Store, error) {
+	if len(keys) == 0 {
+		return nil, errors.New("credentials: a shared store needs a key, the same in every replica")
+	}
+	s := &Store{place: place, keys: keys}
+	return s, s.check()
+}
+
+func (s *Store) check() error {
+	for _, key := range s.keys {
+		if len(key) != keySize {
+			return fmt.Errorf("credentials: a key has %d bytes, want %d", len(key), keySize)
+		}
+	}
+	return nil
 }
 
 // sealers returns what seals and opens credentials. It makes the folder, and its key, if they are not there.
@@ -83,22 +93,21 @@ func (s *Store) sealers() ([]cipher.AEAD, error) {
 	if s.opens != nil {
 		return s.opens, nil
 	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("credentials: %w", err)
-	}
-	if err := owned.Private(s.dir); err != nil {
-		return nil, fmt.Errorf("credentials: %w", err)
-	}
 	keys := s.keys
-	if len(keys) == 0 {
-		key, err := ownKey(filepath.Join(s.dir, keyFile))
-		if err != nil {
+	if s.folder != "" {
+		if err := s.folder.make(); err != nil {
 			return nil, fmt.Errorf("credentials: %w", err)
 		}
-		if len(key) != keySize {
-			return nil, fmt.Errorf("credentials: the key in %s has %d bytes, want %d; remove the folder, and sign in again", s.dir, len(key), keySize)
+		if len(keys) == 0 {
+			key, err := s.folder.ownKey()
+			if err != nil {
+				return nil, fmt.Errorf("credentials: %w", err)
+			}
+			if len(key) != keySize {
+				return nil, fmt.Errorf("credentials: the key in %s has %d bytes, want %d; remove the folder, and sign in again", s.folder, len(key), keySize)
+			}
+			keys = [][]byte{key}
 		}
-		keys = [][]byte{key}
 	}
 	for _, key := range keys {
 		mac := hmac.New(sha256.New, key)
@@ -111,96 +120,25 @@ func (s *Store) sealers() ([]cipher.AEAD, error) {
 }
 
 // lock keeps other processes from changing a user's credential at a server, until it is closed or the process ends.
-func (s *Store) lock(ctx context.Context, user, server string) (io.Closer, error) {
-	if _, err := s.sealers(); err != nil {
-		return nil, err
-	}
-	return filelock.Wait(ctx, filepath.Join(s.dir, nameOf(user, server)+".lock"))
+func (s *Store) lock(ctx context.Context, user, server string) (Lock, error) {
+	return s.place.Lock(ctx, nameOf(user, server))
 }
 
-// ownKey reads the key of a folder, or makes it. A link puts it in its place whole, and only one of several processes.
-func ownKey(name string) ([]byte, error) {
-	key, err := readPrivate(name)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return key, err
-	}
-	fresh := make([]byte, keySize)
-	random(fresh)
-	f, err := os.CreateTemp(filepath.Dir(name), ".key-*") // of mode 0600
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(fresh)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return nil, err
-	}
-	if err := os.Link(f.Name(), name); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
-	return readPrivate(name)
-}
-
-// readPrivate reads a file, unless others than its owner may read or write it.
-func readPrivate(name string) ([]byte, error) {
-	f, err := os.Open(name) //nolint:gosec // in the store's own folder
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err == nil {
-		err = owned.PrivateInfo(name, info)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(io.LimitReader(f, maxCredential))
-}
-
-// maxCredential is how many bytes the file of a credential may have.
-const maxCredential = 1 << 20
-
-// nameOf returns the name of the file of a user's credential at a server, which seals it to its place.
-func nameOf(user, server string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q at %q", user, server))
-	return hex.EncodeToString(sum[:16]) + extension
-}
-
-// A mark is what a file looks like from outside, to see whether it has changed.
-type mark struct {
-	info os.FileInfo // nil if it is not there
-}
-
-func (m mark) same(now mark) bool {
-	if m.info == nil || now.info == nil {
-		return m.info == now.info
-	}
-	return os.SameFile(m.info, now.info) && m.info.ModTime().Equal(now.info.ModTime()) && m.info.Size() == now.info.Size()
-}
-
-func (s *Store) mark(user, server string) (mark, error) {
-	info, err := os.Stat(filepath.Join(s.dir, nameOf(user, server)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return mark{}, nil
-	}
-	return mark{info}, err
+// sealed returns the credential of a user at a server as it is kept, nil if there is none.
+func (s *Store) sealed(ctx context.Context, user, server string) ([]byte, error) {
+	return s.place.Get(ctx, nameOf(user, server))
 }
 
 // load returns the credential of a user at a server, nil if there is none.
-func (s *Store) load(user, server string) (*Credential, error) {
-	c, err := s.read(nameOf(user, server))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // there is none, and that is not a failure
-	}
-	return c, err
-}
-
-func (s *Store) read(name string) (*Credential, error) {
-	sealed, err := readPrivate(filepath.Join(s.dir, name))
-	if err != nil {
+func (s *Store) load(ctx context.Context, user, server string) (*Credential, error) {
+	sealed, err := s.sealed(ctx, user, server)
+	if err != nil || sealed == nil {
 		return nil, err
 	}
+	return s.open(nameOf(user, server), sealed)
+}
+
+func (s *Store) open(name string, sealed []byte) (*Credential, error) {
 	opens, err := s.sealers()
 	if err != nil {
 		return nil, err
@@ -216,11 +154,11 @@ func (s *Store) read(name string) (*Credential, error) {
 		}
 		return c, nil
 	}
-	return nil, fmt.Errorf("credentials: %s was sealed by another key, or has been changed; remove it, and sign in again", filepath.Join(s.dir, name))
+	return nil, fmt.Errorf("credentials: %s was sealed by another key, or has been changed; remove it, and sign in again", filepath.Join(string(s.folder), name))
 }
 
-// save keeps a credential in the place of an earlier one, which a reader sees whole.
-func (s *Store) save(c *Credential) error {
+// save keeps a credential in the place of an earlier one, by its lock.
+func (s *Store) save(ctx context.Context, lock Lock, c *Credential) error {
 	text, err := json.Marshal(c) //nolint:gosec,musttag // it is sealed, and read by this package alone
 	if err != nil {
 		return err
@@ -229,42 +167,17 @@ func (s *Store) save(c *Credential) error {
 	if err != nil {
 		return err
 	}
-	name := nameOf(c.User, c.Server)
-	f, err := os.CreateTemp(s.dir, ".credential-*") // of mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())                                     // which is there after an error only
-	_, err = f.Write(opens[0].Seal(nil, nil, text, []byte(name))) //nolint:gosec // the nonce is random: NewGCMWithRandomNonce
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(s.dir, name))
-}
-
-// remove removes a credential.
-func (s *Store) remove(user, server string) error {
-	err := os.Remove(filepath.Join(s.dir, nameOf(user, server)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return lock.Put(ctx, opens[0].Seal(nil, nil, text, []byte(nameOf(c.User, c.Server)))) //nolint:gosec // the nonce is random: NewGCMWithRandomNonce
 }
 
 // List returns all credentials that the store's keys open, by user and server, and an error about the others.
-func (s *Store) List() (all []Credential, err error) {
-	entries, err := os.ReadDir(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+func (s *Store) List(ctx context.Context) (all []Credential, err error) {
+	values, err := s.place.All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("credentials: %w", err)
+		err = fmt.Errorf("credentials: %w", err)
 	}
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) != extension {
-			continue
-		}
-		c, fault := s.read(e.Name())
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		c, fault := s.open(name, values[name])
 		if fault != nil {
 			err = errors.Join(err, fault)
 			continue

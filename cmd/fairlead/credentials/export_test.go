@@ -1,0 +1,4 @@
+package credentials
+
+// Folder is the place of [OpenStore].
+func Folder(dir string) Place { return folder(dir) }
