@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
+	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 )
 
 // A server that asks its client again and again fills its own share: further requests are answered with an error, and
@@ -84,6 +86,56 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 		newPlain(deleteThing).proxy(t, proxy.Options{}).Handler(t.Context()).ServeHTTP(l, req)
 		if took := time.Since(began); l.status != http.StatusRequestTimeout || took != time.Minute {
 			t.Errorf("status %d after %v", l.status, took)
+		}
+	})
+}
+
+// A thousand requests of two servers are open at once, under the same IDs. Each gets the answer that the client gives to
+// it, though they are answered in another order.
+func TestThousandRequestsOfServersAtOnce(t *testing.T) {
+	t.Parallel()
+	t.Run("B332: answered the other way round", func(t *testing.T) {
+		t.Parallel()
+		const each = 500
+		a, b, r := twoServers(t, proxy.Options{Confirm: approve(true)})
+		answers := make(chan string, 2*each)
+		for name, s := range map[string]*plain{"a": a, "b": b} {
+			s.answered = func(line string) { answers <- name + " " + line }
+		}
+		r.initialize(`{"sampling":{}}`)
+		go func() {
+			for i := range each {
+				for name, s := range map[string]*plain{"a": a, "b": b} {
+					s.tell(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"sampling/createMessage","params":{"messages":[],"of":"%s %d"}}`, i, name, i))
+				}
+			}
+		}()
+		var ids, of []string
+		for len(ids) < 2*each {
+			if m := r.next(); string(m["method"]) == `"sampling/createMessage"` {
+				var params struct{ Of string }
+				if err := json.Unmarshal(m["params"], &params); err != nil {
+					t.Fatal(err)
+				}
+				ids, of = append(ids, string(m["id"])), append(of, params.Of)
+			}
+		}
+		for i := range ids {
+			i = len(ids) - 1 - i
+			r.send(`{"jsonrpc":"2.0","id":` + ids[i] + `,"result":{"to":"` + of[i] + `"}}`)
+		}
+		got := make(map[string]bool)
+		for range 2 * each {
+			line := mcptest.Wait(t, "an answer", answers)
+			name, message, _ := strings.Cut(line, " ")
+			var m struct {
+				ID     int
+				Result struct{ To string }
+			}
+			if err := json.Unmarshal([]byte(message), &m); err != nil || m.Result.To != fmt.Sprintf("%s %d", name, m.ID) || got[m.Result.To] {
+				t.Fatalf("the server got %s (%v)", line, err)
+			}
+			got[m.Result.To] = true
 		}
 	})
 }

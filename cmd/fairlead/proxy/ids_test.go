@@ -90,3 +90,36 @@ func TestAnswerUnderTheOtherFormOfItsID(t *testing.T) {
 		}
 	}
 }
+
+// A client's request is answered under its ID as it was written, whatever text or number that is. A call with an ID of
+// another type, or with none, is not made.
+func TestIDsOfEveryKind(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ids  []string
+		made bool
+	}{
+		"B331: numbers": {[]string{`0`, `-1`, `7`, `1.5`, `1e2`, `1E400`, `-0`, `9007199254740993`, `18446744073709551616`}, true},
+		"B331: texts":   {[]string{`""`, `"1"`, `" "`, `"\u0000"`, `"\u00e9"`, `"é"`, `"fairlead-1"`, `"__proto__"`, `"` + strings.Repeat("x", 100_000) + `"`}, true},
+		"B331: others":  {[]string{`null`, `true`, `false`, `{}`, `[]`, `[1]`, `{"id":1}`}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newPlain(deleteThing)
+			r := connectRaw(t, proxy.Options{Servers: []proxy.Server{{Name: "plain", Open: s.open}}, Confirm: approve(true)})
+			r.initialize("{}")
+			for i, id := range c.ids {
+				r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"delete_thing","arguments":{"n":%d}}}`, id, i))
+				if c.made {
+					if got := r.answer(id); got["result"] == nil {
+						t.Errorf("%.100s was answered with %s", id, got["error"])
+					}
+				}
+			}
+			r.ask(999, "ping", "{}")
+			if got := len(s.calls()); c.made && got != len(c.ids) || !c.made && got > 0 {
+				t.Errorf("%d calls were executed: %q", got, s.calls())
+			}
+		})
+	}
+}

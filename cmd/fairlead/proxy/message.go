@@ -46,6 +46,8 @@ func (m *message) stray() string {
 		return ""
 	case m.ID == nil && !strings.HasPrefix(m.Method, "notifications/"):
 		return "a request needs an id"
+	case len(m.ID) > 0 && !strings.ContainsAny(string(m.ID[:1]), `"-0123456789`):
+		return "the id of a request is a text or a number"
 	}
 	if ours := m.chained(); ours != m.Method && ours != "" {
 		return "its method can be taken for " + ours
