@@ -43,7 +43,7 @@ func (t *Tracker) text(session string, from Channel, raw []byte, later int) {
 	s := t.session(session)
 	cut := len(r.raw) > t.limits.Bytes
 	if cut {
-		r.raw = strings.ToValidUTF8(r.raw[:t.limits.Bytes], "")
+		r.raw = strings.Clone(strings.ToValidUTF8(r.raw[:t.limits.Bytes], "")) // or all of it would be kept
 	}
 	r.tick = t.clock.Add(1)
 	var listing *group

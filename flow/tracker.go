@@ -158,7 +158,7 @@ func (t *Tracker) take(name string, s *session, call middleware.Call, res *mcp.C
 	}
 	cut := len(raw) > t.limits.Bytes
 	if cut {
-		raw = strings.ToValidUTF8(raw[:t.limits.Bytes], "")
+		raw = strings.Clone(strings.ToValidUTF8(raw[:t.limits.Bytes], "")) // or the whole result would be kept
 	}
 	r.raw = raw
 	r.keeps(&call)

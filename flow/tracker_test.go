@@ -3,6 +3,7 @@ package flow_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -89,5 +90,35 @@ func TestHostileResultsAreBounded(t *testing.T) {
 		if got := len(b.record.Sources); got > 32 {
 			t.Errorf("%s: %d sources", name, got)
 		}
+	}
+}
+
+// A long result is kept as far as a session may hold, and the rest of it is not.
+func TestLongResultIsNotKeptWhole(t *testing.T) {
+	const long = 64 << 20
+	inUse := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	for name, take := range map[string]func(*flow.Tracker, string){
+		"a result": func(tracker *flow.Tracker, text string) {
+			res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+			tracker.Result("", middleware.Call{Tool: &middleware.Tool{Server: "x"}}, res, nil, false)
+		},
+		"a channel": func(tracker *flow.Tracker, text string) {
+			tracker.Text("", flow.Channel{Server: "x", Via: "notifications/message"}, []byte(`{"data":"`+text+`"}`))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracker := flow.NewTracker(flow.Limits{})
+			before := inUse()
+			take(tracker, strings.Repeat("0123456789abcdef", long/16))
+			if kept := int64(inUse()) - int64(before); kept > long/4 {
+				t.Errorf("%d MB of %d are kept", kept>>20, long>>20)
+			}
+			runtime.KeepAlive(tracker)
+		})
 	}
 }

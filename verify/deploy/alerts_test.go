@@ -43,6 +43,7 @@ var fires = map[string][2]string{
 	"FairleadServerAway":        {`fairlead_dependency_up{fairlead_dependency="server:crm"} 0x20`, `fairlead_dependency_up{fairlead_dependency="redis"} 0x20`},
 	"FairleadRecordsLost":       {`fairlead_audit_lost_total 0+1x20`, `fairlead_audit_lost_total 7x20`},
 	"FairleadNotificationsFail": {`fairlead_notifications_total{error_type="timeout"} 0+1x20`, `fairlead_notifications_total 0+1x20`},
+	"FairleadResultsWait":       {`fairlead_result_delayed 3x20`, `fairlead_result_delayed 0x20`},
 	"FairleadPolicyInvalid":     {`fairlead_policy_current 0x20`, `fairlead_policy_current 1x20`},
 	"FairleadTurnsAway": {
 		`fairlead_request_rejected_total{http_response_status_code="429"} 0+60x20`, `fairlead_request_rejected_total{http_response_status_code="401"} 0+60x20`,

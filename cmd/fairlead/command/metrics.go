@@ -69,6 +69,8 @@ func (r *proxyRun) observeProxy(served *proxy.Proxy) error {
 	sessions := m.level("fairlead.session", "count", "{session}", "Sessions that are open.")
 	requests := m.level("fairlead.request", "count", "{request}", "Requests of clients that are under way.")
 	bodies := m.level("fairlead.request.body", "usage", "By", "Bytes of the bodies of the requests under way, except for small ones.")
+	results := m.level("fairlead.result", "usage", "By", "Bytes of what servers have sent and clients do not have yet, except for small messages.")
+	delayed := m.sum("fairlead.result.delayed", "{message}", "Messages of servers that wait for room to be read.")
 	questions := m.level("fairlead.question", "count", "{question}", "Calls that wait for a person.")
 	turned := m.count("fairlead.request.rejected", "{request}", "Requests of clients that were answered with a status of 400 or more.")
 	reloads := m.count("fairlead.policy.reloads", "{reload}", "How often a changed policy file was read.")
@@ -91,6 +93,8 @@ func (r *proxyRun) observeProxy(served *proxy.Proxy) error {
 			requests.observe(o, now.Requests)
 			bodies.observe(o, now.Bodies)
 		}
+		results.observe(o, now.Results)
+		o.ObserveInt64(delayed, now.Delayed)
 		questions.observe(o, now.Questions)
 		for status, n := range now.TurnedAway {
 			o.ObserveInt64(turned, n, metric.WithAttributes(attribute.Int("http.response.status_code", status)))

@@ -116,6 +116,8 @@ func TestMetricsOfOutages(t *testing.T) {
 	s.value(t, `fairlead_session_limit{}`, is("100"))
 	s.value(t, `fairlead_request_count{}`, is("0"))
 	s.value(t, `fairlead_request_body_usage_bytes{}`, is("0"))
+	s.value(t, `fairlead_result_usage_bytes{}`, is("0"))
+	s.value(t, `fairlead_result_delayed{}`, is("0"))
 	s.value(t, `fairlead_question_count{}`, is("0"))
 	s.value(t, `fairlead_question_limit{}`, is("100"))
 	s.value(t, `fairlead_audit_lost_total{}`, is("0"))

@@ -35,7 +35,7 @@ type proxyFlags struct {
 	policy, listen, access, audit, lock, inbox, store, webhook  string
 	replicas                                                    int
 	drain, auditAge                                             time.Duration
-	auditSize                                                   int64                                                                   // MB
+	auditSize, inFlight                                         int64                                                                   // MB
 	reload                                                      *policy.Live                                                            // nil without a policy
 	observed                                                    func(system string) func(context.Context, string, time.Duration, error) // nil without metrics
 	approve, scopes, reach                                      []string
@@ -87,6 +87,7 @@ of OpenTelemetry, spans and metrics of the calls are exported.`,
 	o.registerPlain(cmd)
 	f.StringVar(&o.approvals, "approvals", "", "a PostgreSQL `URL`, such as postgres://localhost/fairlead, for approvals, their revocations and the history")
 	f.DurationVar(&o.drain, "drain", drainTime, "how long calls may take to end after SIGTERM, an interrupt, or the end of the input")
+	f.Int64Var(&o.inFlight, "in-flight", 0, "hold at most so many `MB` of what servers have sent until clients have it, at least 80 (default a quarter of GOMEMLIMIT, or 512)")
 	f.IntVar(&o.replicas, "replicas", 1, "how many proxies share the store")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more to standard error")
 	for _, refuses := range []string{"read-only", "scope", "lock", "approve"} {

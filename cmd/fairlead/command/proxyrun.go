@@ -96,7 +96,7 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 // setOptions sets what the flags and the files of the policy, the lock and the record say.
 func (r *proxyRun) setOptions(args []string) (err error) {
 	r.options = proxy.Options{
-		Drain: r.drain, Trust: r.trust, NoKnown: r.noKnown, ReadOnly: r.readOnly, Annotate: r.annotate, Observe: r.observe, Stderr: r.hold.Writer(r.cmd.ErrOrStderr()), Logger: r.log,
+		Drain: r.drain, Trust: r.trust, NoKnown: r.noKnown, ReadOnly: r.readOnly, Annotate: r.annotate, Observe: r.observe, InFlight: r.inFlight << 20, Stderr: r.hold.Writer(r.cmd.ErrOrStderr()), Logger: r.log,
 	}
 	if r.options.Servers, err = r.targets(args, r.cmd.ArgsLenAtDash()); err != nil {
 		return err
@@ -126,6 +126,9 @@ func (r *proxyRun) setOptions(args []string) (err error) {
 	}
 	if r.observe {
 		r.log.Warn("OBSERVING: nobody is asked, and nothing is refused but what the policy denies; each call runs. End it and leave out --observe to be protected")
+	}
+	if r.inFlight < 0 || r.inFlight > 0 && r.inFlight < proxy.LeastInFlight>>20 {
+		return fmt.Errorf("--in-flight %d: want at least %d MB, since one message may have 64 MB", r.inFlight, proxy.LeastInFlight>>20)
 	}
 	if r.replicas < 1 {
 		return fmt.Errorf("--replicas %d: at least this one is there", r.replicas)

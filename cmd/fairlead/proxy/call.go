@@ -245,6 +245,9 @@ func (s *server) SendCall(ctx context.Context, call middleware.Call) (*mcp.CallT
 	if err != nil {
 		return nil, err
 	}
+	if err := s.session.proxy.room.toSend(ctx, s.session.caller.User); err != nil {
+		return nil, err
+	}
 	call.Tool = c.set.plan.ruling(ctx, call.Tool).Raised(call.Tool)
 	if err := c.set.refuse(ctx, call.Tool); err != nil {
 		return nil, err

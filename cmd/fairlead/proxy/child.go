@@ -28,7 +28,7 @@ func openStdio(s Server, from io.Reader, out io.WriteCloser, log *slog.Logger, t
 	l := &stdio{lineWriter: newLineWriter(out), over: make(chan struct{})}
 	go func() {
 		stray := 0
-		err := eachMessage(from, func(m *message) { to.message(m, "") }, func(line []byte) {
+		err := eachMessage(from, func() *held { return to.hold(l.writing) }, func(m *message) { to.message(m, "") }, func(line []byte) {
 			if stray++; stray > 10 && stray&(stray-1) != 0 { // a server may write them without end
 				return
 			}

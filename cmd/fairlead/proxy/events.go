@@ -34,12 +34,12 @@ type position struct {
 }
 
 // read passes on the messages of a stream until one of them answers the request, and reports whether one has.
-func (r *remote) read(res *http.Response, m *message, at *position) (answered bool, err error) {
+func (r *remote) read(ctx context.Context, res *http.Response, m *message, at *position) (answered bool, err error) {
 	defer func() { _ = res.Body.Close() }()
-	err = readEvents(res.Body, func(e event) bool {
+	err = readEvents(res.Body, func() *held { return r.to.hold(ctx) }, func(e event) bool {
 		at.last, at.delay, at.try = cmp.Or(e.id, at.last), cmp.Or(e.retry, at.delay), 0
 		if all, err := parseAll(e.data); err == nil {
-			answered = r.take(m, all) || answered
+			answered = r.take(m, all, e.held) || answered
 		}
 		return !answered
 	})
@@ -49,7 +49,7 @@ func (r *remote) read(res *http.Response, m *message, at *position) (answered bo
 // stream reads the events of a request's answer, and resumes a stream that breaks if it can.
 func (r *remote) stream(ctx context.Context, m *message, res *http.Response) error {
 	for at := (position{delay: resumptionDelay}); ; at.try++ {
-		answered, err := r.read(res, m, &at)
+		answered, err := r.read(ctx, res, m, &at)
 		switch {
 		case answered:
 			return nil
@@ -97,7 +97,7 @@ func (r *remote) listen() {
 		}
 		at.delay = resumptionDelay
 		opened := time.Now()
-		_, _ = r.read(res, new(message), &at) // it is taken up again, whatever ended it
+		_, _ = r.read(r.ctx, res, new(message), &at) // it is taken up again, whatever ended it
 		if time.Since(opened) > longOpen {
 			at.try = 0
 		}
@@ -110,16 +110,18 @@ type event struct {
 	id    string
 	retry time.Duration
 	data  []byte
+	held  *held // the room of its data
 }
 
 // readEvents passes each event of a stream to take until that returns false, and then returns nil. It returns io.EOF at
-// the end of the stream.
-func readEvents(in io.Reader, take func(event) bool) error {
-	var e event
+// the end of the stream. An event takes its room of what hold returns, which may be nil.
+func readEvents(in io.Reader, hold func() *held, take func(event) bool) error {
+	e := event{held: hold()}
+	defer func() { e.held.handed() }()
 	seen := false
 	r := bufio.NewReader(in)
 	for {
-		line, err := readLine(r)
+		line, err := readLine(r, e.held)
 		if err != nil {
 			return err // an event that was cut off does not count
 		}
@@ -128,17 +130,21 @@ func readEvents(in io.Reader, take func(event) bool) error {
 			if seen && !take(e) {
 				return nil
 			}
-			e, seen = event{}, false
+			e.held.handed()
+			e, seen = event{held: hold()}, false
 			continue
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(name) {
 		case "data":
-			if e.data != nil {
-				e.data = append(e.data, '\n')
+			if seen = true; e.data == nil {
+				e.data = value // nearly always the only line
+				continue
 			}
-			e.data, seen = append(e.data, value...), true
+			if e.data, err = extend(append(e.data, '\n'), value, e.held, nil); err != nil {
+				return err
+			}
 		case "id":
 			e.id, seen = string(value), true
 		case "retry":

@@ -106,3 +106,21 @@ func Decoded(text []byte) (any, error) {
 	m.read = scanResult(m.Result)
 	return m, err
 }
+
+// A Room is what bounds the bytes of servers' messages.
+type Room = room
+
+// NewRoom returns one of so many bytes.
+func NewRoom(size int64) *Room { return newRoom(size) }
+
+// Message returns how a message of a user takes room for so many bytes in all, and how it gives them back.
+func (r *room) Message(ctx context.Context, user string) (grow func(to int64) error, release func()) {
+	h := r.hold(ctx, user)
+	return h.grow, h.release
+}
+
+// ToSend waits until a call of the user may be sent.
+func (r *room) ToSend(ctx context.Context, user string) error { return r.toSend(ctx, user) }
+
+// Use returns how much is taken, and how many messages wait.
+func (r *room) Use() (Use, int64) { return r.use() }

@@ -129,6 +129,13 @@ func serve(t testing.TB, server *mcp.Server, version string) proxy.Server {
 // listenOn starts a proxy over HTTP and returns its URL.
 func listenOn(t testing.TB, o proxy.Options) string {
 	t.Helper()
+	_, url := listening(t, o)
+	return url
+}
+
+// listening is listenOn, and returns the proxy too.
+func listening(t testing.TB, o proxy.Options) (*proxy.Proxy, string) {
+	t.Helper()
 	log := newLines(t)
 	o.Stderr = log
 	o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -148,7 +155,7 @@ func listenOn(t testing.TB, o proxy.Options) string {
 			t.Log(log.String())
 		}
 	})
-	return mcptest.Wait(t, "the proxy to listen", url)
+	return p, mcptest.Wait(t, "the proxy to listen", url)
 }
 
 // eachWay tries clients over both transports, servers over both, at both revisions.

@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -299,15 +300,14 @@ func (s *stream) write(m *message, final bool) {
 	}
 	control := http.NewResponseController(s.w)
 	_ = control.SetWriteDeadline(time.Now().Add(readPatience)) // where there is none, the client's connection is not a socket
-	text := m.encode()
 	var err error
 	if final && !s.events {
 		s.w.Header().Set("Content-Type", "application/json")
 		s.w.WriteHeader(s.status(m))
-		_, err = s.w.Write(text)
+		err = m.writeTo(s.w)
 	} else {
 		s.beginLocked()
-		_, err = s.w.Write(append(append([]byte("event: message\ndata: "), text...), "\n\n"...))
+		err = s.event(m)
 		err = cmp.Or(err, control.Flush())
 	}
 	_ = control.SetWriteDeadline(time.Time{}) // of what comes next on this connection
@@ -315,6 +315,18 @@ func (s *stream) write(m *message, final bool) {
 		close(s.done)
 	}
 	s.over = final || err != nil // a client that has gone, or does not read, is not waited for again
+}
+
+// event writes a message as an event.
+func (s *stream) event(m *message) error {
+	if _, err := io.WriteString(s.w, "event: message\ndata: "); err != nil {
+		return err
+	}
+	if err := m.writeTo(s.w); err != nil {
+		return err
+	}
+	_, err := io.WriteString(s.w, "\n\n")
+	return err
 }
 
 // status is the HTTP status of an answer, by the revision that defines it.

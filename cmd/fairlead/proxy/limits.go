@@ -28,6 +28,7 @@ const (
 	maxInFlight  = 2000      // requests, over all sessions
 	maxQuestions = 100       // calls that wait for a person
 	maxBodies    = 128 << 20 // bytes of bodies that are read or worked on: four of the largest
+	leastBodies  = 64 << 20  // likewise, where there is little room: one of the largest for each of two users
 	smallBody    = 64 << 10  // up to here a body is counted by its request alone
 
 	shareOfUser = 5 // by default a user may have a fifth of everything
@@ -105,6 +106,9 @@ func (q *quota) give(user string, n int) {
 		delete(q.of, user)
 	}
 }
+
+// bodies returns how many bytes of bodies there may be, beside so many of what servers send.
+func bodies(inFlight int64) int { return int(max(leastBodies, min(maxBodies, inFlight/2))) }
 
 // body takes the bytes of a request's body, by its length, and returns what gives them back.
 func (f *front) body(r *http.Request) (done func(), busy *busyError) {

@@ -16,35 +16,53 @@ import (
 // maxLine is the most bytes of a line, of an event, and of a response over HTTP.
 const maxLine = 64 << 20
 
-// eachMessage hands over each message until the end, or the first line that is too long. Other lines are stray.
-func eachMessage(in io.Reader, take func(*message), stray func(line []byte)) error {
+// eachMessage hands over each message until the end, or the first line that is too long. Other lines are stray. A line takes
+// its room of what hold returns, which may be nil.
+func eachMessage(in io.Reader, hold func() *held, take func(*message), stray func(line []byte)) error {
 	r := bufio.NewReaderSize(in, 256<<10)
 	for {
-		line, err := readLine(r)
+		h := hold()
+		line, err := readLine(r, h)
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			if parse(line, take) != nil {
+			if parse(line, func(m *message) { m.held = h; take(m) }) != nil {
 				stray(line)
 			}
 		}
+		h.handed()
 		if err != nil {
 			return err
 		}
 	}
 }
 
-// readLine reads a line with its end. It is the caller's.
-func readLine(r *bufio.Reader) ([]byte, error) {
+// unbounded is the room of a client's lines, and of those that are passed on as they are.
+func unbounded() *held { return nil }
+
+// readLine reads a line with its end. It is the caller's. It takes room for it.
+func readLine(r *bufio.Reader, h *held) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := r.ReadSlice('\n')
 		if len(line)+len(part) > maxLine {
 			return nil, fmt.Errorf("a line has more than %d bytes", maxLine)
 		}
-		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
+		if line, err = extend(line, part, h, err); !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err
 		}
 	}
+}
+
+// extend appends to a text whose room grows with it, by half of its bytes. It returns the error that reading had, or else
+// that of the room.
+func extend(text, part []byte, h *held, read error) ([]byte, error) {
+	if need := len(text) + len(part); need > cap(text) && len(text) > 0 {
+		size := min(max(need, len(text)*3/2), maxLine+1)
+		if err := h.grow(int64(size)); err != nil {
+			return text, err
+		}
+		text = append(make([]byte, 0, size), text...)
+	}
+	return append(text, part...), read
 }
 
 // A lineWriter writes messages in order, so that a sender need not wait for a slow reader.

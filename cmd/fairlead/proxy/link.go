@@ -22,4 +22,15 @@ type sink struct {
 	// expired is called once instead, when the server no longer has the session: the link takes no more messages, and
 	// the answers to earlier ones still come.
 	expired func(err error)
+	// room is what the messages take before they are read, for the user; nil bounds nothing.
+	room *room
+	user string
+}
+
+// hold returns what takes room for one message, nil for what nothing bounds.
+func (s sink) hold(ctx context.Context) *held {
+	if s.room == nil {
+		return nil
+	}
+	return s.room.hold(ctx, s.user)
 }

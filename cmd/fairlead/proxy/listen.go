@@ -99,10 +99,10 @@ func (p *Proxy) Handler(ctx context.Context) http.Handler {
 }
 
 func (p *Proxy) newFront() *front {
-	b := bounds(p.o.Access)
+	b, most := bounds(p.o.Access), bodies(roomOf(p.o.InFlight))
 	f := &front{
 		proxy: p, name: rand.Text()[:8], sessions: make(map[string]*httpSession), bounds: b,
-		requests: newQuota(b.Requests, b.PerUser.Requests), bodies: newQuota(maxBodies, maxBodies/2),
+		requests: newQuota(b.Requests, b.PerUser.Requests), bodies: newQuota(most, most/2),
 	}
 	p.front.Store(f)
 	p.dependOnServers()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ type message struct {
 
 	schema json.RawMessage // of the tool that a call of ours names, over HTTP; nil otherwise
 	header http.Header     // that a client's message came with, over HTTP; nil otherwise
+	held   *held           // the room of a server's message; nil for none
 }
 
 func (m *message) isRequest() bool { return m.Method != "" && m.ID != nil }
@@ -241,6 +243,27 @@ func (s *scan) method() string {
 // encode writes the message on one line, without its end.
 func (m *message) encode() []byte { return m.append(nil) }
 
+// writeTo writes what encode returns, a large result without a copy of it.
+func (m *message) writeTo(w io.Writer) error {
+	if len(m.Result) <= smallBody || m.Error != nil || m.Method != "" || !oneLine(m.Result) {
+		_, err := w.Write(m.encode())
+		return err
+	}
+	const inPlace = "null"
+	begin := (&message{ID: m.ID, Result: json.RawMessage(inPlace)}).encode()
+	for _, part := range [][]byte{begin[:len(begin)-len(inPlace+"}")], m.Result, []byte("}")} {
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneLine reports whether a value can be written as it is.
+func oneLine(value json.RawMessage) bool {
+	return utf8.Valid(value) && bytes.IndexByte(value, '\n') < 0 && bytes.IndexByte(value, '\r') < 0
+}
+
 func (m *message) append(b []byte) []byte {
 	b = slices.Grow(b, 64+len(m.ID)+len(m.Method)+len(m.Params)+len(m.Result)+len(m.Error))
 	b = append(b, `{"jsonrpc":"2.0"`...)
@@ -264,11 +287,11 @@ func (m *message) append(b []byte) []byte {
 // appendMember appends a member, with its value in UTF-8 and on one line: over stdio a line break ends the message.
 func appendMember(b []byte, name string, value json.RawMessage) []byte {
 	b = append(append(append(b, `,"`...), name...), `":`...)
+	if oneLine(value) {
+		return append(b, value...)
+	}
 	if !utf8.Valid(value) {
 		value = asRead(value)
-	}
-	if bytes.IndexByte(value, '\n') < 0 && bytes.IndexByte(value, '\r') < 0 {
-		return append(b, value...)
 	}
 	line := new(bytes.Buffer)
 	if json.Compact(line, value) != nil {

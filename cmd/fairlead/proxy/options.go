@@ -105,6 +105,9 @@ type Options struct {
 	SignIn http.Handler
 	// Drain is how long calls that a server has may take to end once the proxy is to stop; 0 means none.
 	Drain time.Duration
+	// InFlight is how many bytes of what servers have sent are held at once, until clients have them; 0 means a quarter of
+	// Go's memory limit (GOMEMLIMIT), or 512 MB without one. It is at least 80 MB, since one message may have 64 MB.
+	InFlight int64
 	// Stderr gets what the servers' processes write there; nil is os.Stderr.
 	Stderr io.Writer
 	// Logger gets the proxy's log; nil is silent.

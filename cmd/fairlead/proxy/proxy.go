@@ -43,6 +43,7 @@ type Proxy struct {
 	trail   *audit.Trail  // nil without a record
 	tracker *flow.Tracker // of what each client's session got from where
 	store   *cache.Store  // of what the servers have answered, whichever client asked
+	room    *room         // of what the servers send
 
 	decided atomic.Int64 // how often a policy was asked about a call
 	asked   atomic.Int64 // questions that wait for a person now
@@ -79,7 +80,7 @@ func New(o Options) (*Proxy, error) {
 	p := &Proxy{
 		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), late: lateAfter,
 		explain: output.New(output.Options{Logger: o.Logger}), store: cache.NewStore(cache.StoreOptions{Entries: 8000}),
-		tracker: flow.NewTracker(flow.Limits{}),
+		tracker: flow.NewTracker(flow.Limits{Total: int(min(mostFlow, roomOf(0)))}), room: newRoom(roomOf(o.InFlight)),
 	}
 	p.o.Servers = slices.Clone(o.Servers)
 	for i := range p.o.Servers {
@@ -149,7 +150,7 @@ func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) err
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- eachMessage(in, s.fromClient, func([]byte) {
+		ended <- eachMessage(in, unbounded, s.fromClient, func([]byte) {
 			p.log.WarnContext(ctx, "proxy: the client wrote something that is not a message; it was left out")
 		})
 	}()

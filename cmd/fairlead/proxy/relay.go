@@ -42,7 +42,7 @@ func Relay(ctx context.Context, s Server, in io.Reader, out, stderr io.Writer, l
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_ = eachMessage(in, func(m *message) {
+		_ = eachMessage(in, unbounded, func(m *message) {
 			sent(m.encode())
 			open.request(m)
 			if err := l.send(ctx, m); err != nil && m.isRequest() {

@@ -152,12 +152,11 @@ func (r *remote) answer(ctx context.Context, m *message, res *http.Response) err
 	if kind == "text/event-stream" && res.StatusCode < http.StatusBadRequest {
 		return r.stream(ctx, m, res)
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxLine+1))
-	switch {
-	case err != nil:
+	h := r.to.hold(ctx)
+	defer h.handed()
+	body, err := readBody(res, h)
+	if err != nil {
 		return err
-	case len(body) > maxLine:
-		return fmt.Errorf("the answer has more than %d bytes", maxLine)
 	}
 	all, err := parseAll(body)
 	if res.StatusCode >= http.StatusBadRequest {
@@ -166,15 +165,44 @@ func (r *remote) answer(ctx context.Context, m *message, res *http.Response) err
 			return why
 		}
 	}
-	if err == nil && r.take(m, all) {
+	if err == nil && r.take(m, all, h) {
 		return nil
 	}
 	return fmt.Errorf("the server answered with something else than MCP: %s", safetext.Line(safetext.Cut(string(body), 200)))
 }
 
-// take passes on messages that came for a request, and reports whether its answer was among them.
-func (r *remote) take(m *message, all []*message) (answered bool) {
+// readBody reads what a server answered, for which it takes room first.
+func readBody(res *http.Response, h *held) ([]byte, error) {
+	tooLong := fmt.Errorf("the answer has more than %d bytes", maxLine)
+	if n := res.ContentLength; n >= 0 {
+		if n > maxLine {
+			return nil, tooLong
+		}
+		if err := h.grow(n); err != nil {
+			return nil, err
+		}
+		body := make([]byte, n)
+		_, err := io.ReadFull(res.Body, body)
+		return body, err
+	}
+	body, part := []byte(nil), make([]byte, 32<<10)
+	for {
+		n, err := res.Body.Read(part)
+		if len(body)+n > maxLine {
+			return nil, tooLong
+		}
+		if body, err = extend(body, part[:n], h, err); err == io.EOF { //nolint:errorlint // readers return it as it is
+			return body, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// take passes on messages that came for a request, and reports whether its answer was among them. They have one room.
+func (r *remote) take(m *message, all []*message, h *held) (answered bool) {
 	for _, got := range all {
+		got.held = h
 		if got.answers(m) {
 			answered = true
 			if m.Method == "initialize" && got.Error == nil {

@@ -22,6 +22,7 @@ type request struct {
 	server *server       // that has to answer it, or that asked it of the client
 	about  string        // the client's request that it belongs to, by its ID
 	answer chan answerOf // to one of ours; it has room for one, and gets one
+	holds  *holds        // the room of its answer until the client's request has ended; nil for none
 	passed bool          // on as it is, and counted by the session
 }
 
@@ -115,7 +116,8 @@ func (r *requests) takeAll() map[string]*request {
 
 // await sends a request of ours, waits for its answer, and cancels it if ctx is done before.
 func (r *requests) await(ctx context.Context, one *request, send func() error, cancel func()) (*message, error) {
-	one.answer = make(chan answerOf, 1)
+	one.answer, one.holds = make(chan answerOf, 1), holdsIn(ctx)
+	one.holds.next()
 	id := one.id()
 	r.store(id, one)
 	if err := send(); err != nil {
@@ -152,6 +154,9 @@ func (r *request) end(m *message, err error) {
 	}
 	switch {
 	case r.answer != nil:
+		if m != nil {
+			r.holds.keep(m.held)
+		}
 		r.answer <- answerOf{m, err}
 	case err == nil:
 		r.server.session.answered(r.server, r.message, m)

@@ -20,6 +20,7 @@ type underWay struct {
 	cancel context.CancelCauseFunc
 
 	ruling atomic.Pointer[policy.Ruling] // on its tool, the last
+	holds  *holds                        // the room of what servers have answered to it; nil for what has no end
 
 	// The session's mutex guards what follows.
 	sent bool  // to a server
@@ -79,12 +80,13 @@ func (s *session) start(m *message, answer func(ctx context.Context, m *message)
 		return "proxy: too many requests are under way; wait for one of them"
 	}
 	ctx, cancel := context.WithCancelCause(s.ctx)
-	u := &underWay{Context: ctx, about: m.id(), method: m.Method, left: s.left, cancel: cancel}
+	u := &underWay{Context: ctx, about: m.id(), method: m.Method, left: s.left, cancel: cancel, holds: new(holds)}
 	s.running[u.about] = u
 	s.calls.Add(1)
 	s.work(func() {
 		defer s.calls.Done()
 		defer cancel(nil)
+		defer u.holds.release()
 		res, ok := answer(u, m)
 		for again := s.more(u, m, res); again != nil; again = s.more(u, m, res) {
 			res, ok = answer(u, again)

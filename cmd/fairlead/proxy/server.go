@@ -72,6 +72,7 @@ func (s *server) dial() (link, error) {
 		message: s.receive, failed: s.failed,
 		ended:   func(err error) { s.lost(generation, err) },
 		expired: func(err error) { s.expired(generation, err) },
+		room:    s.session.proxy.room, user: s.session.caller.User,
 	})
 	if err != nil {
 		return nil, err

@@ -16,9 +16,11 @@ type Use struct{ Now, Limit int64 }
 // served over HTTP.
 type Stats struct {
 	Sessions  Use
-	Requests  Use // under way
-	Bodies    Use // bytes of the bodies of the requests under way
-	Questions Use // calls that wait for a person
+	Requests  Use   // under way
+	Bodies    Use   // bytes of the bodies of the requests under way
+	Results   Use   // bytes of what servers have sent and clients do not have yet
+	Delayed   int64 // messages of servers that are not read, since there is no room for their bytes
+	Questions Use   // calls that wait for a person
 	// Lost is how many records the sink of the audit did not accept, or not in time.
 	Lost int64
 	// TurnedAway is how many requests over HTTP were answered with a status of 400 or more, by the status.
@@ -29,6 +31,7 @@ type Stats struct {
 func (p *Proxy) Stats() Stats {
 	limit := p.plan().questions
 	s := Stats{Questions: Use{p.asked.Load(), int64(limit)}, TurnedAway: p.turned.all()}
+	s.Results, s.Delayed = p.room.use()
 	if p.trail != nil {
 		s.Lost = p.trail.Lost()
 	}
