@@ -58,7 +58,7 @@ type Trail struct {
 	stuck  atomic.Int64
 	counts [annotation.Safe + 1][len(outcomes)]atomic.Int64
 
-	trouble trouble
+	trouble troubled
 }
 
 // New returns a trail that ends in the sink. It panics on a nil sink and on a short key.

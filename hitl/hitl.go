@@ -134,9 +134,10 @@ func New(confirmer Confirmer, o Options) middleware.Middleware {
 		pairs = append(pairs, drafts.Pair(p))
 	}
 	q := &questions{people: waiting.NewQueue(o.MaxPending, o.MaxPendingPerScope), drafts: drafts.New(pairs), habits: habits.New()}
+	notes := newJournal(o.Logger)
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		return &asker{
-			Options: &o, questions: q, recorder: recorder{journal{o.Logger}, o.Store}, memory: memory{&o, &q.habits, rand.Text()},
+			Options: &o, questions: q, recorder: recorder{notes, o.Store}, memory: memory{&o, &q.habits, rand.Text(), notes},
 			next: next, confirmer: confirmer,
 		}
 	}

@@ -2,6 +2,7 @@ package hitl_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -375,4 +376,70 @@ func (s *panicking) Advance(ctx context.Context, id string, c approvals.Change) 
 		panic("a bug of the store")
 	}
 	return s.Store.Advance(ctx, id, c)
+}
+
+// A moody store fails at the changes, or at what it is asked, while it is told to.
+type moody struct {
+	hitl.Store
+	fails atomic.Bool
+	reads bool
+}
+
+func (s *moody) err(read bool) error {
+	if s.fails.Load() && read == s.reads {
+		return errors.New("connection refused")
+	}
+	return nil
+}
+
+func (s *moody) Add(ctx context.Context, a approvals.Approval) error {
+	return cmp.Or(s.err(false), s.Store.Add(ctx, a))
+}
+
+func (s *moody) Remembered(ctx context.Context, scope, server, tool string) ([]approvals.Standing, error) {
+	if err := s.err(true); err != nil {
+		return nil, err
+	}
+	return s.Store.Remembered(ctx, scope, server, tool)
+}
+
+// A store that fails for hundreds of calls has a line of the log at the begin and one at the end, both at level Error; the
+// next trouble has lines of its own.
+func TestTroubleOfTheStoreHasTwoLines(t *testing.T) {
+	t.Parallel()
+	for name, failures := range map[string]int{"changes": 200, "reads": 400} { // it is read again once a question is due
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				store := &moody{Store: approvals.NewMemory(), reads: name == "reads"}
+				ask := func(context.Context, hitl.Request) (hitl.Decision, error) { return yes, nil }
+				c := hitl.New(hitl.ConfirmerFunc(ask), hitl.Options{
+					Store: store, Remember: hitl.Session, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+				})(guarded(new(executor)))
+				calls := func() {
+					for range 200 {
+						_, _ = c.CallTool(t.Context(), deletes(t)) // while the store fails it is not made
+						time.Sleep(10 * time.Millisecond)
+					}
+				}
+				for range 2 {
+					store.fails.Store(true)
+					calls()
+					store.fails.Store(false)
+					calls()
+				}
+				lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+				if len(lines) != 4 {
+					t.Fatalf("the log has %d lines:\n%.2000s", len(lines), &log)
+				}
+				for i, line := range lines {
+					want := []string{"there is another line when", fmt.Sprintf("failures=%d after=2.99", failures)}[i%2]
+					if !strings.Contains(line, want) || !strings.Contains(line, "level=ERROR") {
+						t.Errorf("line %d: no %q in %s", i, want, line)
+					}
+				}
+			})
+		})
+	}
 }

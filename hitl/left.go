@@ -50,8 +50,10 @@ func (a *asker) left(ctx context.Context, q query) (yes *agreed, found bool, err
 	}
 	all, err := a.begins(ctx, "", &q).Decisions(context.WithoutCancel(ctx), a.Store)
 	if err != nil {
-		return nil, true, a.storeFailed(ctx, &q.call, err)
+		a.notRead(ctx, &q.call, err)
+		return nil, true, &DeniedError{Tool: q.call.Tool, Err: storeError{err}}
 	}
+	a.read(ctx)
 	for _, s := range all {
 		q.life, q.began = &life{Question: lifecycle.Load(s)}, s.Since
 		taken, err := a.does(ctx, q, lifecycle.Caller, lifecycle.Take, lifecycle.Reply{})

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,19 +66,27 @@ func (r recorder) does(ctx context.Context, q query, by lifecycle.Actor, on life
 		q.life.Reply = before
 		return got, err
 	}
-	if got.Err != nil && !expected(on, got.Err) {
-		r.notStored(ctx, q, on, got.Err)
-	}
-	for _, failed := range got.Failed {
-		if !expected(on, failed) {
-			r.notStored(ctx, q, on, failed)
-		}
-	}
+	r.noteChanges(ctx, q, on, got)
 	if what := got.Log(); what != "" {
 		reply := q.life.Reply
 		r.decided(ctx, &q.call, outcome{what: what, by: reply.By, edited: q.editing, took: time.Since(q.began)})
 	}
 	return got, nil
+}
+
+// noteChanges logs what the store did not take of an event.
+func (r recorder) noteChanges(ctx context.Context, q query, on lifecycle.Event, got lifecycle.Result) {
+	failed := slices.Clone(got.Failed)
+	if got.Err != nil {
+		failed = append(failed, got.Err)
+	}
+	failed = slices.DeleteFunc(failed, func(err error) bool { return expected(on, err) })
+	for _, err := range failed {
+		r.notStored(ctx, q, on, err)
+	}
+	if len(failed) == 0 && len(got.Row.Before)+len(got.Row.After) > 0 {
+		r.stored(ctx)
+	}
 }
 
 // expected reports whether an event finds out by the store that it comes too late.

@@ -24,6 +24,7 @@ type memory struct {
 
 	habits  *habits.Habits
 	session string // the name of the chain, under which approvals for the session are kept
+	notes   journal
 }
 
 // stands approves a call by a remembered approval, if there is one. Each such call is an approval of its own.
@@ -216,9 +217,10 @@ func (m memory) find(ctx context.Context, call middleware.Call) (approvals.Stand
 	}
 	remembered, err := m.Store.Remembered(ctx, call.Scope, call.Tool.Server, call.Tool.Name())
 	if err != nil {
-		m.Logger.LogAttrs(ctx, slog.LevelError, "hitl: the store failed, so a person is asked", slog.Any("err", err))
+		m.notes.notRead(ctx, &call, err) // and a person is asked
 		return approvals.Standing{}, false
 	}
+	m.notes.read(ctx)
 	for _, kept := range remembered {
 		switch {
 		case kept.Definition != call.Tool.Digest.String():
