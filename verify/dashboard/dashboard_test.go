@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/verify/internal/repo"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -45,12 +46,22 @@ var (
 	variables = strings.NewReplacer("$__rate_interval", "5m", "$tool", ".*")
 )
 
-// Every query of the dashboard, evaluated over two scrapes of a proxy, draws a line for each label of its legend.
+// Every query of the dashboard of calls, evaluated over two scrapes of a proxy, draws a line for each label of its legend.
 func TestEveryPanelHasData(t *testing.T) {
+	draws(t, "../../contrib/otel/dashboard.json", func(v float64) bool { return v > 0 })
+}
+
+// Every query of the dashboard of the proxy as a service does so too; a count may be 0 there.
+func TestEveryPanelOfTheServiceHasData(t *testing.T) {
+	draws(t, "../../cmd/fairlead/deploy/dashboard.json", func(v float64) bool { return v >= 0 })
+}
+
+func draws(t *testing.T, file string, good func(float64) bool) {
+	t.Helper()
 	if err := repo.DependsOnCode(); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := os.ReadFile("../../contrib/otel/dashboard.json")
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +88,7 @@ func TestEveryPanelHasData(t *testing.T) {
 				t.Errorf("%s: %s has %d lines, %v", panel.Title, target.Expr, len(lines), err)
 			}
 			for _, line := range lines {
-				if math.IsNaN(line.F) || line.F <= 0 {
+				if math.IsNaN(line.F) || !good(line.F) {
 					t.Errorf("%s: %s is %v", panel.Title, line.Metric, line.F)
 				}
 				for _, label := range legend.FindAllStringSubmatch(target.LegendFormat, -1) {
@@ -103,25 +114,31 @@ func scraped(t *testing.T) series {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../cmd/fairlead", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	free, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	_ = free.Close()
+	_, port, _ := net.SplitHostPort(address(t))
 	exe, key := mcptest.Child(t, "crm")
 	rules := filepath.Join(t.TempDir(), "policy.json")
 	if err := os.WriteFile(rules, []byte(`{"cache": {"crm/get_customer": "on"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), program, "proxy", "--name", "crm", "--policy", rules, "--approve", "elicit", "--", exe)
-	cmd.Env = append(os.Environ(), key, "OTEL_METRICS_EXPORTER=prometheus", "OTEL_EXPORTER_PROMETHEUS_PORT="+port)
+	listen := address(t)
+	cmd := exec.CommandContext(t.Context(), program, "proxy", "--listen", listen, "--name", "crm", "--policy", rules, "--approve", "elicit", "--audit", filepath.Join(t.TempDir(), "calls.jsonl"),
+		"--store", redistest.New(t).URL(), "--", exe)
+	cmd.Env = append(os.Environ(), key, "OTEL_METRICS_EXPORTER=prometheus", "OTEL_EXPORTER_PROMETHEUS_PORT="+port, "GOMEMLIMIT=1GiB", "FAIRLEAD_STORE_KEY="+strings.Repeat("ab", 32))
+	cmd.Stderr = t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow"}}, nil
 		},
 	})
-	session := mcptest.Dial(t, client, &mcp.CommandTransport{Command: cmd}, mcptest.Legacy)
+	until(t, "the proxy to serve", func() bool { return get(t, "http://"+listen+"/healthz") == http.StatusOK })
+	session := mcptest.Dial(t, client, &mcp.StreamableClientTransport{Endpoint: "http://" + listen + "/mcp"}, mcptest.Legacy)
 	data := make(series)
 	for at := int64(0); at <= step; at += step {
 		for _, name := range []string{"get_customer", "get_customer", "find_customer", "delete_customer"} {
@@ -129,9 +146,47 @@ func scraped(t *testing.T) series {
 				t.Fatal(err)
 			}
 		}
+		if status := get(t, "http://"+listen+"/mcp"); status < http.StatusBadRequest { // it is turned away
+			t.Fatalf("a request without a session was answered with %d", status)
+		}
 		data.add(t, "http://localhost:"+port+"/metrics", at)
 	}
 	return data
+}
+
+// address returns one that nobody listens on.
+func address(t *testing.T) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free.Close()
+	return free.Addr().String()
+}
+
+// get returns the status of an answer, 0 for none.
+func get(t *testing.T, url string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0
+	}
+	_ = res.Body.Close()
+	return res.StatusCode
+}
+
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
 }
 
 // series is what Prometheus has scraped, by its labels.
