@@ -2,11 +2,11 @@ package flow
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/fairlead-go/fairlead/flow/internal/folded"
+	"github.com/fairlead-go/fairlead/internal/jsontree"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -163,8 +163,8 @@ type argument struct{ name, value string }
 
 // leaves returns the texts of the arguments of the result's call.
 func (r *result) leaves() (all []argument) {
-	var value any
-	if json.Unmarshal([]byte(r.form), &value) != nil {
+	value, err := jsontree.Decode([]byte(r.form))
+	if err != nil {
 		return nil
 	}
 	var walk func(name string, value any)
