@@ -32,13 +32,13 @@ func (g *Guard) hosted(e *event) (server string, tool proxy.Hosted, err error) {
 	if lock == nil {
 		return server, tool, nil
 	}
-	if server, tool, err = e.accepted(lock, server, tool); tool.Lock == nil { // and is judged by its name, or asks
-		return server, tool, err
+	if server, tool = e.accepted(lock, server, tool); tool.Lock == nil { // and is judged by its name, or asks
+		return server, tool, nil
 	}
 	if why := g.doubtful(e); why != "" {
 		return server, unsure(tool, why), nil
 	}
-	return server, tool, err
+	return server, tool, nil
 }
 
 // doubtful returns why the server of an event may not be the one that its name stands for, "" if it is that one: two
@@ -71,7 +71,7 @@ func unsure(tool proxy.Hosted, why string) proxy.Hosted {
 // accepted returns the server and the tool of an event as a lock has them. Agents change what is not a letter, a digit or
 // a mark in the names of both, so that two tools may have the name of an event: then, and if the lock has the server
 // without the tool, its calls ask.
-func (e *event) accepted(lock *pins.Lock, server string, tool proxy.Hosted) (string, proxy.Hosted, error) {
+func (e *event) accepted(lock *pins.Lock, server string, tool proxy.Hosted) (string, proxy.Hosted) {
 	named := "mcp__" + asNamed(server) + "__" + asNamed(tool.Definition.Name)
 	var its, found int
 	for _, s := range lock.Servers() {
@@ -91,12 +91,12 @@ func (e *event) accepted(lock *pins.Lock, server string, tool proxy.Hosted) (str
 		}
 	}
 	if its == 0 || found == 1 && tool.Definition != nil {
-		return server, tool, nil
+		return server, tool
 	}
 	server, tool = e.hosted()
 	tool.Definition.Description = "A tool that was not accepted into the lock file, which has its server."
 	tool.Annotations = annotation.Annotations{RequiresConfirmation: annotation.Yes}
-	return server, tool, nil
+	return server, tool
 }
 
 // asNamed returns the name of a server or a tool as agents write it in the names of MCP tools.
