@@ -245,7 +245,7 @@ const mb = 1 << 20
 
 // Of the example for Kubernetes, in MiB.
 const (
-	goLimit  = 410
+	goLimit  = 400
 	podLimit = 512
 )
 
