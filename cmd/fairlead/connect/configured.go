@@ -31,7 +31,7 @@ var projectFiles = map[string][]place{
 
 // Configured returns the files of an agent that have a server of a name, as the agent writes it in the names of tools: the
 // user's, and those of the projects around the folder where the agent works. A file that cannot be read may have it,
-// without the proxy. What an extension of the agent brings is in none of them.
+// without the proxy. None of them has the servers of an extension of the agent.
 func (m Machine) Configured(client, server, folder string) (all []Configured) {
 	places := m.serversOf(client)
 	if folder != "" {

@@ -2,8 +2,8 @@ package proxy
 
 // What servers send is held here until the client has it: a result in the bytes of the server, and its texts once more.
 // A large message of a server takes room for its bytes before they are read. Without room it is not read on: the server
-// waits as for a slow client, and a call ends by its own deadline. What a call's end was by then is unknown, as after any
-// timeout, so a write is held as in doubt and not sent again. While a user's results wait for room, no further call of
+// waits as for a slow client, and a call ends by its own deadline. The outcome is unknown then, as after any timeout, so a
+// write is held as in doubt and not sent again. While a user's results wait for room, no further call of
 // theirs is sent.
 //
 // How long a message is may show only at its end. So that two half-read messages do not wait for each other, one at a

@@ -43,8 +43,8 @@ func firstOf(body string, status int) string {
 	return unknown
 }
 
-// A call is answered by each status of HTTP, with and without a message. What the server may have executed is unknown and
-// not sent again; what it has turned away did not happen, and may be made again.
+// A call is answered by each status of HTTP, with and without a message. The outcome of a call that the
+// server may have executed is unknown, and it is not sent again; one that it has turned away may be made again.
 func TestEveryStatusOfHTTP(t *testing.T) {
 	t.Parallel()
 	statuses := []int{299, 399, 419, 499, 520, 599}
@@ -54,15 +54,15 @@ func TestEveryStatusOfHTTP(t *testing.T) {
 		}
 	}
 	for name, body := range map[string]string{
-		"B326: no body":                     "",
-		"B326: a text":                      "no thing here",
-		"B326: an error to the call":        `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"it failed"}}`,
-		"B326: an error to nobody":          `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"it failed"}}`,
-		"B326: the result of the call":      `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"done 1"}]}}`,
-		"B326: the result of another":       `{"jsonrpc":"2.0","id":"other","result":{"content":[{"type":"text","text":"done 1"}]}}`,
-		"B326: half of a message":           `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"te`,
-		"B326: two messages in one body":    `{"jsonrpc":"2.0","id":%[1]s,"result":{}}{"jsonrpc":"2.0","id":%[1]s,"result":{}}`,
-		"B326: a message that is no object": `[1]`,
+		"B326: no body":                      "",
+		"B326: a text":                       "no thing here",
+		"B326: an error to the call":         `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"it failed"}}`,
+		"B326: an error to nobody":           `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"it failed"}}`,
+		"B326: the result of the call":       `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"done 1"}]}}`,
+		"B326: the result of another":        `{"jsonrpc":"2.0","id":"other","result":{"content":[{"type":"text","text":"done 1"}]}}`,
+		"B326: half of a message":            `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"te`,
+		"B326: two messages in one body":     `{"jsonrpc":"2.0","id":%[1]s,"result":{}}{"jsonrpc":"2.0","id":%[1]s,"result":{}}`,
+		"B326: a list in place of a message": `[1]`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
