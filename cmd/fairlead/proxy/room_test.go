@@ -77,7 +77,7 @@ func TestRoomIsSharedByUsers(t *testing.T) {
 			return release
 		}
 		half, passing := take("a", 20*mb), take("a", 50*mb)
-		second, third := take("a", 50*mb), take("a", 50*mb)
+		second, third := take("a", 10*mb), take("a", 50*mb) // the first would fit, if it were not over the share
 		take("b", 20*mb)()
 		if want := []string{"a", "a", "b"}; !slices.Equal(order, want) {
 			t.Errorf("room was given to %q, want %q", order, want)
