@@ -235,7 +235,8 @@ func (w *scenario) checkRest(r *record) {
 	}
 	before := w.order[r.n-1]
 	again := before.text == r.text && before.tool == r.tool && before.server == r.server
-	if again && r.law == asks && w.hinted(r.server, r.tool.name) {
+	askedAbout := r.law == asks || r.law != reads && w.settings.slots.careful
+	if again && askedAbout && w.hinted(r.server, r.tool.name) {
 		return // its tool's own limit may outlast the approval
 	}
 	want := 1
