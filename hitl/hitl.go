@@ -5,7 +5,6 @@ package hitl
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -137,7 +136,7 @@ func New(confirmer Confirmer, o Options) middleware.Middleware {
 	notes := newJournal(o.Logger)
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
 		return &asker{
-			Options: &o, questions: q, recorder: recorder{notes, o.Store}, memory: memory{&o, &q.habits, rand.Text(), notes},
+			Options: &o, questions: q, recorder: recorder{notes, o.Store}, memory: o.remembers(&q.habits, notes),
 			next: next, confirmer: confirmer,
 		}
 	}

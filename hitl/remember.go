@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/lifecycle"
 	"github.com/fairlead-go/fairlead/middleware"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // A memory is what people have had remembered for the calls of one chain, and what they are offered to.
@@ -25,6 +26,15 @@ type memory struct {
 	habits  *habits.Habits
 	session string // the name of the chain, under which approvals for the session are kept
 	notes   journal
+	known   *lru.Cache[[3]string, middleware.Digest] // of each scope and tool, the definition of the last call
+}
+
+// maxKnown is the maximum number of scopes and tools whose definition is kept.
+const maxKnown = 10_000
+
+func (o *Options) remembers(h *habits.Habits, notes journal) memory {
+	known, _ := lru.New[[3]string, middleware.Digest](maxKnown) // its one error is a size below 1
+	return memory{o, h, rand.Text(), notes, known}
 }
 
 // stands approves a call by a remembered approval, if there is one. Each such call is an approval of its own.
@@ -209,13 +219,29 @@ func (got answer) fill(kept *approvals.Standing, approved middleware.Call) (err 
 	return err
 }
 
+// candidates returns the remembered approvals that may cover the call. Those of other arguments are left out if the store
+// can, but for the first call of a definition, which ends all of the definition before.
+func (m memory) candidates(ctx context.Context, call middleware.Call) ([]approvals.Standing, error) {
+	place := [3]string{call.Scope, call.Tool.Server, call.Tool.Name()}
+	last, known := m.known.Get(place)
+	exact, err := approvals.ExactArguments(call.Arguments)
+	if err == nil && known && last == call.Tool.Digest {
+		return approvals.Find(ctx, m.Store, place[0], place[1], place[2], exact)
+	}
+	all, err := m.Store.Remembered(ctx, place[0], place[1], place[2])
+	if err == nil {
+		m.known.Add(place, call.Tool.Digest)
+	}
+	return all, err
+}
+
 // find returns a remembered approval that covers the call. It ends those of a definition
 // that has changed: they do not come back with the definition.
 func (m memory) find(ctx context.Context, call middleware.Call) (approvals.Standing, bool) {
 	if m.Remember == Once {
 		return approvals.Standing{}, false
 	}
-	remembered, err := m.Store.Remembered(ctx, call.Scope, call.Tool.Server, call.Tool.Name())
+	remembered, err := m.candidates(ctx, call)
 	if err != nil {
 		m.notes.notRead(ctx, &call, err) // and a person is asked
 		return approvals.Standing{}, false

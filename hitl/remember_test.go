@@ -640,3 +640,48 @@ func TestOneSentenceForWhatIsRemembered(t *testing.T) {
 		})
 	}
 }
+
+// A finding store counts how its remembered approvals are read.
+type finding struct {
+	approvals.Store
+
+	finds, all int
+}
+
+func (f *finding) Find(ctx context.Context, scope, server, tool, arguments string) ([]approvals.Standing, error) {
+	f.finds++
+	found, err := f.Store.Remembered(ctx, scope, server, tool)
+	return slices.DeleteFunc(found, func(s approvals.Standing) bool {
+		return s.Arguments != arguments && s.Arguments != "" && s.Arguments != approvals.AnyArguments
+	}), err
+}
+
+func (f *finding) Remembered(ctx context.Context, scope, server, tool string) ([]approvals.Standing, error) {
+	f.all++
+	return f.Store.Remembered(ctx, scope, server, tool)
+}
+
+// Of a store that finds by arguments, a call reads what may cover it; the first call of a definition ends those of the
+// definition before, of other arguments as well, which do not come back with it.
+func TestStoreThatFindsByArguments(t *testing.T) {
+	t.Parallel()
+	p, store := remembering(hitl.Always), &finding{Store: approvals.NewMemory()}
+	c := hitl.New(p, hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true, Store: store})(guarded(new(executor)))
+	others := deletes(t)
+	others.Arguments = json.RawMessage(`{"path":"others"}`)
+	changed := deletes(t)
+	changed.Tool.Digest[0]++
+	for i, step := range []struct {
+		call  middleware.Call
+		asked int64
+		all   int
+	}{{deletes(t), 1, 1}, {others, 2, 1}, {deletes(t), 2, 1}, {others, 2, 1}, {changed, 3, 2}, {changed, 3, 2}, {others, 4, 3}, {deletes(t), 5, 3}} {
+		_, _ = c.CallTool(t.Context(), step.call)
+		if p.want(t, step.asked); store.all != step.all {
+			t.Errorf("%d: all were read %d times, want %d", i, store.all, step.all)
+		}
+	}
+	if store.finds == 0 {
+		t.Error("the store's Find was not called")
+	}
+}

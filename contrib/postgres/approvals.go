@@ -17,6 +17,10 @@ const (
 	// maxStanding is the maximum number of remembered approvals of one scope.
 	maxStanding = 10_000
 	sweepEvery  = 10 * time.Minute
+	// sweepAgain is when the next sweep is due after one that has deleted maxSweep rows of a table, so that sweeps keep up
+	// with many calls, and no call waits long for one.
+	sweepAgain = time.Second
+	maxSweep   = 1000
 )
 
 // has reports whether an error has one of some codes of SQLSTATE.
@@ -43,7 +47,7 @@ func (s *Store) Add(ctx context.Context, a approvals.Approval) error {
 	default:
 		return fmt.Errorf("postgres: an approval cannot begin as %q", a.State)
 	}
-	if time.Since(time.Unix(0, s.swept.Load())) > sweepEvery {
+	if s.due() {
 		_ = s.sweep(ctx) // what fails is done by a later one
 	}
 	var effect bool
@@ -101,23 +105,31 @@ func (s *Store) Remember(ctx context.Context, y approvals.Standing) error {
 
 // Remembered implements [approvals.Store].
 func (s *Store) Remembered(ctx context.Context, scope, server, tool string) ([]approvals.Standing, error) {
-	return s.find(ctx, &scope, server, tool)
+	if server == "" && tool == "" {
+		return s.read(ctx, "remembered", scope)
+	}
+	return s.read(ctx, "rememberedtool", scope, server, tool)
+}
+
+// Find implements [approvals.Finder].
+func (s *Store) Find(ctx context.Context, scope, server, tool, arguments string) ([]approvals.Standing, error) {
+	return s.read(ctx, "find", scope, server, tool, arguments)
 }
 
 // List implements [approvals.Store].
 func (s *Store) List(ctx context.Context) ([]approvals.Standing, error) {
-	return s.find(ctx, nil, "", "")
+	return s.read(ctx, "list")
 }
 
-// find returns the remembered approvals of a scope, or of all if it is nil, by their time.
-func (s *Store) find(ctx context.Context, scope *string, server, tool string) ([]approvals.Standing, error) {
+// read returns the remembered approvals that a statement selects, by their time.
+func (s *Store) read(ctx context.Context, statement string, args ...any) ([]approvals.Standing, error) {
 	began := time.Now()
 	var found []approvals.Standing
 	var form []byte
 	var uses, invalid int
 	var left float64
 	var valid bool
-	err := s.query(ctx, "remembered", []any{scope, server, tool}, []any{&form, &uses, &left, &valid}, func() error {
+	err := s.query(ctx, statement, args, []any{&form, &uses, &left, &valid}, func() error {
 		if !valid {
 			invalid++
 			return nil
@@ -131,7 +143,7 @@ func (s *Store) find(ctx context.Context, scope *string, server, tool string) ([
 		return nil
 	})
 	if err == nil && invalid > 0 {
-		err = s.sweep(ctx)
+		err = s.restored(ctx)
 	}
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func place(scope, server, tool string) string {
 type doubts struct{ *Store }
 
 func (d doubts) Put(ctx context.Context, e doubt.Entry) error {
-	if time.Since(time.Unix(0, d.swept.Load())) > sweepEvery {
+	if d.due() {
 		_ = d.sweep(ctx) // what fails is done by a later one
 	}
 	return d.one(ctx, "doubtput", []any{

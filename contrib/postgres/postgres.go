@@ -69,6 +69,12 @@ const here = `((pg_control_system()).system_identifier::text || '/' || left(pg_w
 // names another one. Freezing keeps a row's xmin. A subtransaction has another xmin, so no statement uses one.
 const valid = `origin = (SELECT ` + here + `) || xmin::text`
 
+// What indexes have of a remembered approval.
+const (
+	ofTool = `hashtext(scope || '/' || server || '/' || tool)`
+	ofCall = `hashtext(scope || '/' || server || '/' || tool || '/' || coalesce(form ->> 'arguments', ''))`
+)
+
 // Each file is one statement, and so one transaction, except for tables.sql.
 //
 //go:embed sql/*.sql
@@ -112,8 +118,9 @@ func New(ctx context.Context, pool *pgxpool.Pool, o Options) (*Store, error) {
 	}
 	schema := cmp.Or(o.Schema, "fairlead")
 	s := &Store{
-		pool:    pool,
-		names:   strings.NewReplacer("{schema}", pgx.Identifier{schema}.Sanitize(), "{here}", here, "{valid}", valid),
+		pool: pool,
+		names: strings.NewReplacer("{schema}", pgx.Identifier{schema}.Sanitize(), "{here}", here, "{valid}", valid,
+			"{of tool}", ofTool, "{of call}", ofCall),
 		timeout: cmp.Or(o.Timeout, defaultTimeout),
 		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		observe: o.Observe,
@@ -126,6 +133,9 @@ func New(ctx context.Context, pool *pgxpool.Pool, o Options) (*Store, error) {
 	defer cancel()
 	if err := pgx.BeginFunc(within, pool, func(tx pgx.Tx) error { return s.start(within, tx, schema) }); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	if err := s.restored(ctx); err != nil {
+		return nil, err
 	}
 	if err := s.sweep(ctx); err != nil {
 		return nil, err
@@ -155,11 +165,12 @@ func (s *Store) start(ctx context.Context, tx pgx.Tx, schema string) error {
 	if _, err = tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext($1))`, schema); err != nil {
 		return err
 	}
-	var place, tables, doubt, credentials bool
+	var place, tables, doubt, credentials, indexes bool
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1),
 		EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'history'), EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'doubt'),
-		EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'credentials')`, schema).
-		Scan(&place, &tables, &doubt, &credentials)
+		EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'credentials'),
+		EXISTS (SELECT FROM pg_indexes WHERE schemaname = $1 AND indexname = 'standing_until')`, schema).
+		Scan(&place, &tables, &doubt, &credentials, &indexes)
 	if err == nil && !place {
 		_, err = tx.Exec(ctx, s.names.Replace(`CREATE SCHEMA {schema}`))
 	}
@@ -171,6 +182,9 @@ func (s *Store) start(ctx context.Context, tx pgx.Tx, schema string) error {
 	}
 	if err == nil && !credentials { // likewise
 		_, err = tx.Exec(ctx, s.sql("credentialtable"))
+	}
+	if err == nil && !indexes { // likewise
+		_, err = tx.Exec(ctx, s.sql("indexes"))
 	}
 	return err
 }
@@ -211,11 +225,25 @@ func (s *Store) one(ctx context.Context, name string, args []any, row ...any) er
 	return s.query(ctx, name, args, row, func() error { return nil })
 }
 
-// sweep deletes what has expired, and the remembered approvals that are invalid.
+// sweep deletes some of what has expired. If there may be more, the next one is soon.
 func (s *Store) sweep(ctx context.Context) error {
-	s.swept.Store(time.Now().UnixNano())
+	now := time.Now()
+	s.swept.Store(now.UnixNano())
+	var more bool
+	err := s.one(ctx, "sweep", []any{maxSweep}, &more)
+	if more {
+		s.swept.Store(now.Add(sweepAgain - sweepEvery).UnixNano())
+	}
+	return err
+}
+
+// due reports whether it is time to sweep.
+func (s *Store) due() bool { return time.Since(time.Unix(0, s.swept.Load())) > sweepEvery }
+
+// restored deletes the remembered approvals that are invalid.
+func (s *Store) restored(ctx context.Context) error {
 	var invalid int
-	err := s.one(ctx, "sweep", nil, &invalid)
+	err := s.one(ctx, "restored", nil, &invalid)
 	if invalid > 0 {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "postgres: remembered approvals are ended: the database was restored, promoted or moved, "+
 			"and may lack a revocation", slog.Int("approvals", invalid))
@@ -223,4 +251,4 @@ func (s *Store) sweep(ctx context.Context) error {
 	return err
 }
 
-var _ approvals.Store = (*Store)(nil)
+var _ approvals.Finder = (*Store)(nil)

@@ -119,6 +119,11 @@ func (r record) toolKey(scope, server, tool string) string {
 	return r.key("y", r.seal.name("standing", scope), r.seal.name("tool", server, tool))
 }
 
+// callKey returns the key of the IDs of those of a tool with these arguments, "" for those by a pattern.
+func (r record) callKey(scope, server, tool, arguments string) string {
+	return r.key("y", r.seal.name("standing", scope), r.seal.name("call", server, tool, arguments))
+}
+
 func (r record) Remember(ctx context.Context, y approvals.Standing) error {
 	if err := y.Check(); err != nil {
 		return err
@@ -154,7 +159,7 @@ func (r record) Remember(ctx context.Context, y approvals.Standing) error {
 		return err
 	}
 	lasts := max(time.Until(y.Until).Milliseconds(), 1)
-	keys := []string{key, r.toolKey(y.Scope, y.Server, y.Tool)}
+	keys := []string{key, r.toolKey(y.Scope, y.Server, y.Tool), r.callKey(y.Scope, y.Server, y.Tool, y.Arguments)}
 	stored, err := r.run(ctx, ofApprovals, rememberYes, keys, y.ID, sealed, maxStanding, lasts).Bool()
 	if err == nil && !stored {
 		return fmt.Errorf("redis: %d approvals of this scope are remembered already; forget some", maxStanding)
@@ -172,10 +177,26 @@ func (r record) Remembered(ctx context.Context, scope, server, tool string) ([]a
 	if server == "" && tool == "" {
 		return r.standing(ctx, key)
 	}
+	return r.ofTool(ctx, key, server, tool, r.toolKey(scope, server, tool))
+}
+
+// Find implements [approvals.Finder].
+func (r record) Find(ctx context.Context, scope, server, tool, arguments string) ([]approvals.Standing, error) {
+	covers := []string{arguments, approvals.AnyArguments, ""}
+	var lists []string
+	for _, its := range covers {
+		lists = append(lists, r.callKey(scope, server, tool, its))
+	}
+	all, err := r.ofTool(ctx, r.standingKey(scope), server, tool, lists...)
+	return slices.DeleteFunc(all, func(y approvals.Standing) bool { return !slices.Contains(covers, y.Arguments) }), err
+}
+
+// ofTool returns the remembered approvals of a tool under a key whose IDs are in some lists.
+func (r record) ofTool(ctx context.Context, key, server, tool string, lists ...string) ([]approvals.Standing, error) {
 	if !r.seal.allowed() {
 		return nil, nil
 	}
-	got, err := r.run(ctx, ofApprovals, findTools, []string{key, r.toolKey(scope, server, tool)}).StringSlice()
+	got, err := r.run(ctx, ofApprovals, findTools, append([]string{key}, lists...)).StringSlice()
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -182,6 +183,41 @@ var approvalCases = []testCase{
 			noEffect(t, r.a.Approvals.Advance(ctx, id, spent), end)
 			if end == approvals.Spent { // which Forget leaves as it is
 				must(t, r.a.Approvals.Advance(ctx, id, approvals.Change{To: approvals.Done}))
+			}
+		}
+	}},
+	{name: "a call finds the approvals of its arguments, of any and by patterns", run: func(t *testing.T, r replicas) {
+		ctx := t.Context()
+		for _, arguments := range []string{"", "these", "others", approvals.AnyArguments} {
+			one := standing("of "+arguments, "pay")
+			if one.Arguments = arguments; arguments != "" {
+				one.Pattern = nil
+			}
+			must(t, r.a.Approvals.Remember(ctx, one))
+		}
+		for arguments, want := range map[string]string{"these": "of ,of any,of these", "none": "of ,of any", "others": "of ,of any,of others"} {
+			found, err := approvals.Find(ctx, r.b.Approvals, "ann", "bank", "pay", arguments)
+			must(t, err)
+			var ids []string
+			for _, its := range found {
+				if _, finds := r.b.Approvals.(approvals.Finder); finds || its.Arguments == "" || its.Arguments == approvals.AnyArguments || its.Arguments == arguments {
+					ids = append(ids, its.ID)
+				}
+			}
+			if slices.Sort(ids); strings.Join(ids, ",") != want {
+				t.Errorf("%s: got %q, want %s", arguments, ids, want)
+			}
+			for _, place := range [][3]string{{"bob", "bank", "pay"}, {"ann", "mail", "pay"}, {"ann", "bank", "refund"}} {
+				if found, err := approvals.Find(ctx, r.b.Approvals, place[0], place[1], place[2], arguments); err != nil || len(found) > 0 {
+					t.Errorf("%v: got %v, %v", place, found, err)
+				}
+			}
+		}
+		for id, arguments := range map[string]string{"of these": "these", "of any": "these", "of ": "these"} {
+			must(t, r.a.Approvals.Forget(ctx, "ann", id))
+			found, err := approvals.Find(ctx, r.b.Approvals, "ann", "bank", "pay", arguments)
+			if must(t, err); slices.ContainsFunc(found, func(s approvals.Standing) bool { return s.ID == id }) {
+				t.Errorf("%s is found after it was taken back", id)
 			}
 		}
 	}},

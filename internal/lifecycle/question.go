@@ -299,7 +299,7 @@ func (q *Question) Decisions(ctx context.Context, store approvals.Store) ([]appr
 	if q.Once == "" {
 		return nil, nil
 	}
-	all, err := store.Remembered(ctx, q.Asked.Scope, q.Asked.Server, q.Asked.Tool)
+	all, err := approvals.Find(ctx, store, q.Asked.Scope, q.Asked.Server, q.Asked.Tool, q.Once)
 	return slices.DeleteFunc(all, func(s approvals.Standing) bool { return !s.Once || s.Arguments != q.Once }), err
 }
 
