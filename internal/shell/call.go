@@ -180,7 +180,7 @@ func (r *reader) judge(row *row, words []word, s *scope) string {
 func (r *reader) subcommand(c *command, p parsed, s *scope) (below *command, why string) {
 	row, path := c.row, c.path
 	if len(p.operands) == 0 {
-		if row.kind == menu || p.has("--help", "--version", "-help", "-version", "-h", "-v", "-V", "--list") {
+		if row.kind == menu || needsOption(r, row, p, s) == "" || p.has("-help", "-version", "-h", "-v", "-V", "--list") {
 			return nil, r.found(path, "")
 		}
 		return nil, r.found(path, "nothing behind it")

@@ -40,7 +40,6 @@ func handlers() map[string]handler {
 		"gitconfig":  gitConfig,
 		"kubeget":    kubeGet,
 		"ghapi":      ghAPI,
-		"athena":     needsSQL("--query-string"),
 		"sqlquery":   sqlQuery,
 		"bq":         bqQuery,
 		"heroku":     herokuCommand,
@@ -125,10 +124,10 @@ func someOperand(_ *reader, _ *row, p parsed, _ *scope) string {
 	return ""
 }
 
-// needsOption requires one of the options that the table marks: without it, the command acts.
+// needsOption requires one of the options that the table marks, or a statement: without it, the command acts.
 func needsOption(_ *reader, row *row, p parsed, _ *scope) string {
 	for _, o := range p.options {
-		if row.options[o.name].typed == "reads" || o.name == "--help" || o.name == "--version" {
+		if typed := row.options[o.name].typed; typed == "reads" || typed == "sql" || o.name == "--help" || o.name == "--version" {
 			return ""
 		}
 	}

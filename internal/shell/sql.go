@@ -102,16 +102,6 @@ func sqliteCommand(r *reader, _ *row, p parsed, s *scope) string {
 	return ""
 }
 
-// needsSQL requires an option whose value is a statement, which the table types as such.
-func needsSQL(name string) handler {
-	return func(_ *reader, _ *row, p parsed, _ *scope) string {
-		if !p.has(name) {
-			return "no statement"
-		}
-		return ""
-	}
-}
-
 // sqlQuery judges a subcommand whose first operand is a statement, unless an option that the table types has one.
 func sqlQuery(_ *reader, _ *row, p parsed, _ *scope) string {
 	if len(p.operands) == 0 && p.has("--query", "--text", "-q", "-t") {

@@ -63,7 +63,7 @@ func HTTP(text string) preflight.Verdict { return preflight.Verdict(probes.HTTP(
 // Kubernetes, variables whose names say token or password. So are a variable in front of a command that the command may
 // act on, a file to write other than /dev/null, the background, and what is not in the tables.
 //
-// Some commands that are called reads change what a program keeps for itself: git status the index, podman its stores, brew
+// Some commands that are called reads change what a program keeps for itself: git status the index, jj its snapshot, podman its stores, brew
 // its caches, cargo tree, uv tree and uv export a lock file that is out of date; sqlite3 makes a database that is
 // missing, and sample of macOS a new file in /tmp. gh browse, npm docs and brew home open a page for the person. Others do
 // not end, such as tail -f.
