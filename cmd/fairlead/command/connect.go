@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,12 +20,14 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/credentials"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/spf13/cobra"
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // connectFlags are the flags of fairlead connect.
 type connectFlags struct {
 	dir, program      string
 	yes, dryRun, undo bool
+	named             bool // dir was given
 }
 
 func connectCommand() *cobra.Command {
@@ -63,7 +68,7 @@ func (o *connectFlags) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if o.dir == "" {
+	if o.named = o.dir != ""; !o.named {
 		o.dir = filepath.Join(home, ".fairlead")
 	}
 	if o.dir, err = filepath.Abs(o.dir); err != nil {
@@ -105,9 +110,16 @@ func (o *connectFlags) guard() (connect.Guard, error) {
 	if o.program == "" && strings.HasPrefix(program, os.TempDir()) && strings.Contains(program, "go-build") {
 		return connect.Guard{}, errors.New("this program is a temporary one of go run; install it, or name one by --program FILE")
 	}
+	if o.program == "" && inCache.MatchString(filepath.ToSlash(program)) {
+		return connect.Guard{}, errors.New("this program is in a cache, which is emptied at times, and clients would not find it any more; " +
+			"install it (npm install --global @fairlead/fairlead), or name one by --program FILE")
+	}
 	in := func(name string) string { return filepath.Join(o.dir, name) }
 	return connect.Guard{Program: program, Flags: []string{"--policy", in(policyFile), "--audit", in("calls.jsonl"), "--store", o.dir}, Check: wantsLogin}, nil
 }
+
+// inCache matches the path of a program that npx, pnpm dlx, yarn dlx or bunx has downloaded to run it once.
+var inCache = regexp.MustCompile(`/(_npx|dlx(-[^/]*)?|bunx-[^/]*)/`)
 
 const policyFile = "policy.json"
 
@@ -161,15 +173,37 @@ func (o *connectFlags) carryOut(cmd *cobra.Command, files []*connect.File, quest
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s is written.\n", safetext.Line(f.Path))
 	}
 	if len(changed) > 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "Start the clients again. Codex asks once whether you trust the hooks.")
+		fmt.Fprintln(cmd.ErrOrStderr(), "Start the clients again.")
 		if !o.undo {
-			fmt.Fprintf(cmd.ErrOrStderr(), "See the calls: fairlead audit show %s\nTake it back: fairlead connect --undo\n", filepath.Join(o.dir, "calls.jsonl"))
+			o.next(cmd.ErrOrStderr(), changed)
 		}
 	}
 	if len(faults) > 0 {
 		return atFault(fmt.Errorf("%d files were left alone, see above", len(faults)))
 	}
 	return nil
+}
+
+// next names what a person does after the changes.
+func (o *connectFlags) next(to io.Writer, changed []*connect.File) {
+	if slices.ContainsFunc(changed, func(f *connect.File) bool { return f.Hooks && f.Client == "Codex" }) {
+		fmt.Fprintln(to, "Codex asks once whether you trust the hooks.")
+	}
+	again := "fairlead connect --undo"
+	if o.named {
+		again += " --dir " + quotedWord(o.dir)
+	}
+	fmt.Fprintf(to, "Decide about calls that wait: fairlead approve\nSee the calls, once there are some: fairlead audit show %s\nTake it back: %s\n",
+		quotedWord(filepath.Join(o.dir, "calls.jsonl")), again)
+}
+
+// quotedWord returns a word as a shell reads it.
+func quotedWord(word string) string {
+	quoted, err := syntax.Quote(word, syntax.LangPOSIX)
+	if err != nil {
+		return strconv.Quote(word)
+	}
+	return quoted
 }
 
 // loginTime is how long a server may take to answer whether it wants a login.

@@ -133,3 +133,63 @@ func entryTools(t *testing.T, file, name, home string) (names []string) {
 	}
 	return names
 }
+
+// A program that a package manager has downloaded to run once is not there any more when a client starts it.
+func TestConnectWantsAProgramThatStays(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(built(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(home, ".cursor"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, ".cursor", "mcp.json"), []byte(`{"mcpServers": {"a": {"command": "x"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for folder, stays := range map[string]bool{".npm/_npx/ab12/node_modules/fairlead/bin": false, "pnpm/dlx-1234/a": false, "bunx-0-x/a": false, "lib/node_modules/npx/bin": true} {
+		program := filepath.Join(home, folder, "fairlead")
+		if err := os.MkdirAll(filepath.Dir(program), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(program, text, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		code, stdout, stderr := connected(t, program, home, "", "--dry-run")
+		if refused := strings.Contains(stderr, "npm install --global"); refused == stays || strings.Contains(stdout, folder+"/fairlead") != stays {
+			t.Errorf("%s: got exit code %d, %s, %s", folder, code, stderr, stdout)
+		}
+	}
+}
+
+// After the changes the next steps are named: Codex' question alone where Codex was changed, and nothing to take back
+// after that was done.
+func TestConnectNamesTheNextSteps(t *testing.T) {
+	t.Parallel()
+	program, home := built(t), t.TempDir()
+	if err := os.MkdirAll(filepath.Join(home, ".codeium", "windsurf"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// One line, as a program may write it: the diff shows all of what is added.
+	if err := os.WriteFile(filepath.Join(home, ".codeium", "windsurf", "mcp_config.json"),
+		[]byte(`{"mcpServers": {"first": {"command": "x"}, "second": {"command": "x"}, "last": {"command": "the-last-program"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(home, "my guard")
+	_, stdout, stderr := connected(t, program, home, "y\n", "--dir", dir)
+	if !strings.Contains(stdout, `"--", "the-last-program"`) {
+		t.Errorf("the diff does not show the last server: %s", stdout)
+	}
+	for _, want := range []string{"fairlead approve", "audit show '" + dir + "/calls.jsonl'", "connect --undo --dir '" + dir + "'"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("%q does not name %q", stderr, want)
+		}
+	}
+	if strings.Contains(stderr, "Codex") {
+		t.Errorf("Codex was not changed: %s", stderr)
+	}
+	if _, _, stderr := connected(t, program, home, "y\n", "--undo", "--dir", dir); strings.Contains(stderr, "--undo") || strings.Contains(stderr, "approve") {
+		t.Errorf("after it was taken back: %s", stderr)
+	}
+}

@@ -48,7 +48,7 @@ func (f *File) shown(r *redact.Redactor, line display.Line) string {
 }
 
 // maxLine is how much of a line is shown.
-const maxLine = 400
+const maxLine = 4000 // a file of one line shows what is added
 
 // lines returns the lines of a text, with their ends.
 func lines(text []byte) []string {

@@ -5,11 +5,13 @@ package dial
 // follows from its name and folder, or from members that only one client has.
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -25,6 +27,7 @@ const (
 	gemini // and Qwen Code
 	copilot
 	opencode
+	windsurf
 	otherClient // a known one, whose rules are those of most
 )
 
@@ -35,21 +38,28 @@ func kindOf(file string, members map[string]json.RawMessage) kind {
 	switch {
 	case base == ".claude.json" || base == ".mcp.json":
 		return claudeCode
-	case dir == ".gemini" || dir == ".qwen":
+	case dir == ".gemini" || dir == ".qwen" || base == geminiExtension:
 		return gemini
 	case dir == ".copilot" || base == "mcp-config.json":
 		return copilot
-	case dir == ".cursor" || dir == ".vscode" || dir == "windsurf" || base == "mcp_config.json" || base == "claude_desktop_config.json" || strings.HasSuffix(base, ".toml"):
+	case dir == "windsurf" || base == "mcp_config.json":
+		return windsurf
+	case dir == ".cursor" || dir == ".vscode" || base == "claude_desktop_config.json" || strings.HasSuffix(base, ".toml"):
 		return otherClient
 	case members["mcpServers"] != nil && (base == "settings.json" || strings.Contains(string(members["mcpServers"]), `"httpUrl"`)):
 		return gemini
 	case members["mcpServers"] != nil:
 		return anyClient
-	case members["mcp"] != nil && members["servers"] == nil && members["context_servers"] == nil && object(members["mcp"])["servers"] == nil:
+	case strings.HasPrefix(base, "opencode."):
 		return opencode
+	case members["mcp"] != nil && members["servers"] == nil && members["context_servers"] == nil && object(members["mcp"])["servers"] == nil:
+		return anyClient // Crush, and other forks of opencode, have other placeholders
 	}
 	return otherClient
 }
+
+// geminiExtension is the file of an extension of Gemini CLI, in a folder of its own.
+const geminiExtension = "gemini-extension.json"
 
 // A Filter is which tools of a server its client offers. The zero value offers all.
 type Filter struct {
@@ -59,21 +69,20 @@ type Filter struct {
 
 // Offers reports whether a tool is offered.
 func (f Filter) Offers(tool string) bool {
-	matches := func(pattern string) bool {
-		ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(tool, "/", "\x00"))
-		return pattern == tool || ok && err == nil
-	}
-	return !slices.ContainsFunc(f.Without, matches) && (f.Only == nil || slices.ContainsFunc(f.Only, matches))
+	named := func(pattern string) bool { return matches(pattern, tool) }
+	return !slices.ContainsFunc(f.Without, named) && (f.Only == nil || slices.ContainsFunc(f.Only, named))
 }
 
 // Switches are what is switched off in a client's files, beside the entries.
 type switches struct {
 	off   []func(name string) bool
+	offAt []func(name string, t Target) bool
 	tools []func(name string, f *Filter)
 }
 
-func (s *switches) isOff(name string) bool {
-	return slices.ContainsFunc(s.off, func(off func(string) bool) bool { return off(name) })
+func (s *switches) isOff(name string, t Target) bool {
+	return slices.ContainsFunc(s.off, func(off func(string) bool) bool { return off(name) }) ||
+		slices.ContainsFunc(s.offAt, func(off func(string, Target) bool) bool { return off(name, t) })
 }
 
 // filter adds what is switched off of a server's tools.
@@ -127,6 +136,8 @@ func switchesOf(file string, members map[string]json.RawMessage) *switches {
 	s.claude(file, members)
 	s.opencode(members)
 	s.zed(members)
+	s.cursor(file)
+	s.vscode(members)
 	return s
 }
 
@@ -160,7 +171,7 @@ func (s *switches) claude(file string, members map[string]json.RawMessage) {
 		if abs, err := filepath.Abs(file); err == nil {
 			project = filepath.Dir(abs)
 		}
-		settings = append(settings, jsonFile(filepath.Join(home, ".claude.json")))
+		settings = append(settings, jsonFile(filepath.Join(cmp.Or(os.Getenv("CLAUDE_CONFIG_DIR"), home), ".claude.json")))
 	}
 	for i, one := range settings {
 		for dir, its := range object(one["projects"]) {
@@ -169,9 +180,11 @@ func (s *switches) claude(file string, members map[string]json.RawMessage) {
 			}
 		}
 	}
-	for _, dir := range []string{home, project} {
+	own := cmp.Or(os.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(home, ".claude"))
+	settings = append(settings, jsonFile(managedSettings))
+	for _, dir := range []string{own, filepath.Join(project, ".claude")} {
 		for _, name := range []string{"settings.json", "settings.local.json"} {
-			settings = append(settings, jsonFile(filepath.Join(dir, ".claude", name)))
+			settings = append(settings, jsonFile(filepath.Join(dir, name)))
 		}
 	}
 	for _, one := range settings {
@@ -179,32 +192,36 @@ func (s *switches) claude(file string, members map[string]json.RawMessage) {
 		if base == ".mcp.json" {
 			s.without(list(one["disabledMcpjsonServers"]))
 		}
-		s.without(serverNames(one["deniedMcpServers"]))
-		if one["allowedMcpServers"] != nil {
-			s.only(append([]string{}, serverNames(one["allowedMcpServers"])...))
-		}
+		s.managed(one)
 		for _, rule := range list(object(one["permissions"])["deny"]) {
 			s.claudeRule(rule)
 		}
 	}
 }
 
-// claudeRule reads a permission that is denied: mcp__server, mcp__server__* or mcp__server__tool.
+// claudeRule reads a permission that is denied: mcp__server, mcp__server__tool, or either with a star. The name of a server
+// may have "__" in it as well. One with arguments in parentheses counts for nothing, as there.
 func (s *switches) claudeRule(rule string) {
-	rest, is := strings.CutPrefix(rule, "mcp__")
-	if !is {
+	if rule != "*" && !strings.HasPrefix(rule, "mcp__") {
 		return
 	}
-	server, tool, hasTool := strings.Cut(rest, "__")
-	if !hasTool || tool == "*" {
-		s.off = append(s.off, func(name string) bool { return claudeName(name) == server || name == server })
-		return
-	}
+	s.off = append(s.off, func(name string) bool {
+		whole := "mcp__" + claudeName(name)
+		return matches(rule, whole) || matches(rule, whole+"__")
+	})
 	s.tools = append(s.tools, func(name string, f *Filter) {
-		if claudeName(name) == server || name == server {
+		if tool, of := strings.CutPrefix(rule, "mcp__"+claudeName(name)+"__"); of {
+			f.Without = append(f.Without, tool)
+		} else if server, tool, _ := strings.Cut(strings.TrimPrefix(rule, "mcp__"), "__"); tool != "" && matches(server, claudeName(name)) {
 			f.Without = append(f.Without, tool)
 		}
 	})
+}
+
+// matches reports whether a name is one of a pattern, in which * stands for any characters.
+func matches(pattern, name string) bool {
+	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
+	return pattern == name || ok && err == nil
 }
 
 // claudeName is how Claude Code writes the name of a server in that of a tool.
@@ -217,18 +234,43 @@ func claudeName(name string) string {
 	}, name)
 }
 
-// serverNames returns the names in a list of {"serverName": …}.
-func serverNames(raw json.RawMessage) (names []string) {
-	var all []struct {
-		ServerName string `json:"serverName"`
+// managedSettings are those of the administrator for Claude Code.
+var managedSettings = cmp.Or(map[string]string{
+	"darwin":  "/Library/Application Support/ClaudeCode/managed-settings.json",
+	"windows": `C:\Program Files\ClaudeCode\managed-settings.json`,
+}[runtime.GOOS], "/etc/claude-code/managed-settings.json")
+
+// A managedServer names servers by their name, their whole command, or a pattern of their address.
+type managedServer struct {
+	Name    string   `json:"serverName"`
+	Command []string `json:"serverCommand"`
+	URL     string   `json:"serverUrl"`
+}
+
+// managed reads deniedMcpServers and allowedMcpServers.
+func (s *switches) managed(settings map[string]json.RawMessage) {
+	var denied, allowed []managedServer
+	_ = json.Unmarshal(settings["deniedMcpServers"], &denied)
+	for _, d := range denied {
+		s.offAt = append(s.offAt, func(name string, t Target) bool { return d.names(name) || d.isAt(t) })
 	}
-	_ = json.Unmarshal(raw, &all)
-	for _, one := range all {
-		if one.ServerName != "" {
-			names = append(names, one.ServerName)
-		}
+	if settings["allowedMcpServers"] == nil {
+		return
 	}
-	return names
+	_ = json.Unmarshal(settings["allowedMcpServers"], &allowed)
+	s.offAt = append(s.offAt, func(name string, t Target) bool {
+		// If there are entries of the server's kind, a name alone does not allow it.
+		ofKind := slices.ContainsFunc(allowed, func(a managedServer) bool { return t.URL != "" && a.URL != "" || t.URL == "" && a.Command != nil })
+		return !slices.ContainsFunc(allowed, func(a managedServer) bool { return a.isAt(t) || !ofKind && a.names(name) })
+	})
+}
+
+func (m managedServer) names(name string) bool {
+	return m.Name != "" && contains([]string{m.Name}, name)
+}
+
+func (m managedServer) isAt(t Target) bool {
+	return t.URL != "" && m.URL != "" && matches(m.URL, t.URL) || t.URL == "" && m.Command != nil && slices.Equal(m.Command, t.Command)
 }
 
 // opencode reads "tools", which names server_tool or a pattern of it.
@@ -242,8 +284,11 @@ func (s *switches) opencode(members map[string]json.RawMessage) {
 			off = append(off, pattern)
 		}
 	}
+	if string(members["permission"]) == `"deny"` {
+		off = append(off, "*")
+	}
 	for pattern, value := range object(members["permission"]) {
-		if string(value) == `"deny"` {
+		if every := object(value)["*"]; string(value) == `"deny"` || string(every) == `"deny"` && len(object(value)) == 1 {
 			off = append(off, pattern)
 		}
 	}
@@ -268,14 +313,57 @@ func (s *switches) zed(members map[string]json.RawMessage) {
 		_ = json.Unmarshal(chosen, &profile)
 	}
 	servers := object(object(object(agent["profiles"])[profile])["context_servers"])
+	chosenAlone := isFalse(object(object(agent["profiles"])[profile])["enable_all_context_servers"])
+	permissions := object(object(agent["tool_permissions"])["tools"])
 	s.tools = append(s.tools, func(name string, f *Filter) {
+		var on []string
 		for tool, value := range object(object(servers[name])["tools"]) {
 			if isFalse(value) {
+				f.Without = append(f.Without, tool)
+			} else {
+				on = append(on, tool)
+			}
+		}
+		if chosenAlone {
+			f.Only = append([]string{}, on...)
+		}
+		for of, rules := range permissions {
+			if tool, its := strings.CutPrefix(of, "mcp:"+name+":"); its && string(object(rules)["default"]) == `"deny"` {
 				f.Without = append(f.Without, tool)
 			}
 		}
 		slices.Sort(f.Without)
 	})
+}
+
+// cursor reads the permissions of Cursor's command line, which are Mcp(server:tool).
+func (s *switches) cursor(file string) {
+	abs, _ := filepath.Abs(file)
+	dir := filepath.Dir(abs)
+	if filepath.Base(dir) != ".cursor" {
+		return
+	}
+	for _, one := range []string{filepath.Join(dir, "cli.json"), filepath.Join(homeDir(), ".cursor", "cli-config.json")} {
+		for _, rule := range list(object(jsonFile(one)["permissions"])["deny"]) {
+			inner, is := strings.CutPrefix(rule, "Mcp(")
+			server, tool, both := strings.Cut(strings.TrimSuffix(inner, ")"), ":")
+			if !is || !both {
+				continue
+			}
+			s.tools = append(s.tools, func(name string, f *Filter) {
+				if matches(server, name) {
+					f.Without = append(f.Without, tool)
+				}
+			})
+		}
+	}
+}
+
+// vscode reads the settings by which VS Code starts no server at all.
+func (s *switches) vscode(members map[string]json.RawMessage) {
+	if isFalse(members["chat.mcp.enabled"]) || string(members["chat.mcp.access"]) == `"none"` {
+		s.off = append(s.off, func(string) bool { return true })
+	}
 }
 
 // merge returns the members of both; of a name that both have, lists are joined and the second counts otherwise.

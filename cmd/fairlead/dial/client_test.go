@@ -56,6 +56,15 @@ func TestServersThatAreSwitchedOff(t *testing.T) {
 		"Claude Code, denied":             {map[string]string{".claude/settings.json": `{"permissions": {"deny": ["mcp__b", "Bash(rm:*)"]}}`}, `.claude.json {` + servers + `}`, "a c"},
 		"Claude Code, denied with a star": {map[string]string{".claude/settings.json": `{"permissions": {"deny": ["mcp__b__*"]}}`}, `.claude.json {` + servers + `}`, "a c"},
 		"Claude Code, managed":            {map[string]string{".claude/settings.json": `{"allowedMcpServers": [{"serverName": "a"}, {"serverName": "b"}], "deniedMcpServers": [{"serverName": "b"}]}`}, `.claude.json {` + servers + `}`, "a"},
+		"Claude Code, another folder":     {map[string]string{"elsewhere/settings.json": `{"permissions": {"deny": ["mcp__b"]}}`}, `elsewhere/.claude.json {` + servers + `}`, "a c"},
+		"Claude Code, all denied but":     {map[string]string{".claude/settings.json": `{"permissions": {"deny": ["mcp__b*", "mcp__c__*", "mcp__a(x:*)"]}}`}, `.claude.json {` + servers + `}`, "a"},
+		"Claude Code, all denied":         {map[string]string{".claude/settings.json": `{"permissions": {"deny": ["mcp__*"]}}`}, `.claude.json {` + servers + `}`, "off"},
+		"Claude Code, by command":         {map[string]string{".claude/settings.json": `{"deniedMcpServers": [{"serverCommand": ["y"]}, {"serverCommand": ["x", "1"]}]}`}, `.claude.json {` + servers + `}`, "a c"},
+		"Claude Code, by address":         {map[string]string{".claude/settings.json": `{"deniedMcpServers": [{"serverUrl": "https://*.example.com/*"}]}`}, `.claude.json {"mcpServers": {"a": {"url": "https://x.example.com/mcp"}, "b": {"url": "https://example.org/mcp"}}}`, "b"},
+		"Claude Code, commands allowed":   {map[string]string{".claude/settings.json": `{"allowedMcpServers": [{"serverCommand": ["x"]}, {"serverName": "b"}]}`}, `.claude.json {"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}, "c": {"url": "https://example.org/mcp"}}}`, "a"},
+		"Claude Code, by its managers":    {map[string]string{"managed.json": `{"deniedMcpServers": [{"serverName": "b"}]}`}, `.claude.json {` + servers + `}`, "a c"},
+		"VS Code, no access":              {nil, `settings.json {"chat.mcp.access": "none", "mcp": {"servers": {"a": {"command": "x"}}}}`, "off"},
+		"VS Code, not enabled":            {nil, `settings.json {"chat.mcp.enabled": false, "mcp": {"servers": {"a": {"command": "x"}}}}`, "off"},
 		"a project's file":                {map[string]string{"p/.claude/settings.local.json": "{\"disabledMcpjsonServers\": [\"b\"], // not here\n}"}, `p/.mcp.json {` + servers + `}`, "a c"},
 		"a project's file, at home":       {map[string]string{".claude.json": `{"projects": {"HOME/p": {"disabledMcpjsonServers": ["b"], "disabledMcpServers": ["c"]}}}`}, `p/.mcp.json {` + servers + `}`, "a"},
 		"Codex":                           {nil, ".codex/config.toml [mcp_servers.a]\ncommand = 'x'\n[mcp_servers.b]\ncommand = 'y'\nenabled = false\n", "a"},
@@ -78,9 +87,18 @@ func TestServersThatAreSwitchedOff(t *testing.T) {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
+			dial.SetManagedSettings(t, filepath.Join(home, "managed.json"))
+			if strings.HasPrefix(file, "elsewhere") {
+				t.Setenv("CLAUDE_CONFIG_DIR", filepath.Join(home, "elsewhere"))
+			}
 			got, err := dial.Configured(path)
-			if err != nil {
+			if err != nil && (c.want != "off" || !strings.Contains(err.Error(), "switched off")) {
 				t.Fatal(err)
+			}
+			if (err != nil) != (c.want == "off") {
+				t.Fatalf("got %v and %v, want %s", got, err, c.want)
+			} else if err != nil {
+				return
 			}
 			var ids []string
 			for _, one := range got {
@@ -100,20 +118,29 @@ func TestToolsThatAreSwitchedOff(t *testing.T) {
 		file  string
 		want  string
 	}{
-		"nothing":          {nil, `.gemini/settings.json {"mcpServers": {"a": {"command": "x"}}}`, "get_x list_x delete_x"},
-		"Gemini, included": {nil, `.gemini/settings.json {"mcpServers": {"a": {"command": "x", "includeTools": ["get_x", "list_x(limit)"]}}}`, "get_x list_x"},
-		"Gemini, excluded": {nil, `.gemini/settings.json {"mcpServers": {"a": {"command": "x", "includeTools": ["get_x", "list_x"], "excludeTools": ["get_x"]}}}`, "list_x"},
-		"Codex, enabled":   {nil, "config.toml [mcp_servers.a]\ncommand = 'x'\nenabled_tools = ['get_x']\n", "get_x"},
-		"Codex, disabled":  {nil, "config.toml [mcp_servers.a]\ncommand = 'x'\ndisabled_tools = ['get_x']\n", "list_x delete_x"},
-		"Windsurf":         {nil, `mcp_config.json {"mcpServers": {"a": {"command": "x", "disabledTools": ["delete_x"]}}}`, "get_x list_x"},
-		"Copilot, all":     {nil, `.copilot/mcp-config.json {"mcpServers": {"a": {"command": "x", "tools": ["*"]}}}`, "get_x list_x delete_x"},
-		"Copilot, some":    {nil, `.copilot/mcp-config.json {"mcpServers": {"a": {"command": "x", "tools": ["get_x"]}}}`, "get_x"},
-		"Copilot, none":    {nil, `.copilot/mcp-config.json {"mcpServers": {"a": {"command": "x", "tools": []}}}`, ""},
-		"opencode":         {nil, `opencode.json {"mcp": {"a": {"type": "local", "command": ["x"]}}, "tools": {"a_delete*": false, "a_get_x": true, "write": false}}`, "get_x list_x"},
-		"opencode, all":    {nil, `opencode.json {"mcp": {"a": {"type": "local", "command": ["x"]}}, "tools": {"a*": false}}`, ""},
-		"opencode, denied": {nil, `opencode.json {"mcp": {"a": {"type": "local", "command": ["x"]}}, "permission": {"a_get_x": "deny", "edit": "ask"}}`, "list_x delete_x"},
-		"Zed":              {nil, `settings.json {"context_servers": {"a": {"command": "x"}}, "agent": {"profiles": {"write": {"context_servers": {"a": {"tools": {"get_x": false, "list_x": true}}}}}}}`, "list_x delete_x"},
-		"Claude Code":      {map[string]string{".claude/settings.json": `{"permissions": {"deny": ["mcp__a__delete_x", "mcp__b__get_x"]}}`}, `.claude.json {"mcpServers": {"a": {"command": "x"}}}`, "get_x list_x"},
+		"nothing":                   {nil, `.gemini/settings.json {"mcpServers": {"a": {"command": "x"}}}`, "get_x list_x delete_x"},
+		"Gemini, included":          {nil, `.gemini/settings.json {"mcpServers": {"a": {"command": "x", "includeTools": ["get_x", "list_x(limit)"]}}}`, "get_x list_x"},
+		"Gemini, excluded":          {nil, `.gemini/settings.json {"mcpServers": {"a": {"command": "x", "includeTools": ["get_x", "list_x"], "excludeTools": ["get_x"]}}}`, "list_x"},
+		"Codex, enabled":            {nil, "config.toml [mcp_servers.a]\ncommand = 'x'\nenabled_tools = ['get_x']\n", "get_x"},
+		"Codex, disabled":           {nil, "config.toml [mcp_servers.a]\ncommand = 'x'\ndisabled_tools = ['get_x']\n", "list_x delete_x"},
+		"Windsurf":                  {nil, `mcp_config.json {"mcpServers": {"a": {"command": "x", "disabledTools": ["delete_x"]}}}`, "get_x list_x"},
+		"Copilot, all":              {nil, `.copilot/mcp-config.json {"mcpServers": {"a": {"command": "x", "tools": ["*"]}}}`, "get_x list_x delete_x"},
+		"Copilot, some":             {nil, `.copilot/mcp-config.json {"mcpServers": {"a": {"command": "x", "tools": ["get_x"]}}}`, "get_x"},
+		"Copilot, none":             {nil, `.copilot/mcp-config.json {"mcpServers": {"a": {"command": "x", "tools": []}}}`, ""},
+		"opencode":                  {nil, `opencode.json {"mcp": {"a": {"type": "local", "command": ["x"]}}, "tools": {"a_delete*": false, "a_get_x": true, "write": false}}`, "get_x list_x"},
+		"opencode, all":             {nil, `opencode.json {"mcp": {"a": {"type": "local", "command": ["x"]}}, "tools": {"a*": false}}`, ""},
+		"opencode, denied":          {nil, `opencode.json {"mcp": {"a": {"type": "local", "command": ["x"]}}, "permission": {"a_get_x": "deny", "edit": "ask"}}`, "list_x delete_x"},
+		"Zed":                       {nil, `settings.json {"context_servers": {"a": {"command": "x"}}, "agent": {"profiles": {"write": {"context_servers": {"a": {"tools": {"get_x": false, "list_x": true}}}}}}}`, "list_x delete_x"},
+		"Zed, chosen alone":         {nil, `settings.json {"context_servers": {"a": {"command": "x"}}, "agent": {"default_profile": "p", "profiles": {"p": {"enable_all_context_servers": false, "context_servers": {"a": {"tools": {"get_x": true}}}}}}}`, "get_x"},
+		"Zed, none is chosen":       {nil, `settings.json {"context_servers": {"a": {"command": "x"}}, "agent": {"default_profile": "p", "profiles": {"p": {"enable_all_context_servers": false}}}}`, ""},
+		"Zed, denied":               {nil, `settings.json {"context_servers": {"a": {"command": "x"}}, "agent": {"tool_permissions": {"tools": {"mcp:a:delete_x": {"default": "deny"}, "mcp:a:get_x": {"default": "confirm"}}}}}`, "get_x list_x"},
+		"opencode, all denied":      {nil, `opencode.json {"mcp": {"a": {"type": "local", "command": ["x"]}}, "permission": "deny"}`, ""},
+		"opencode, denied in words": {nil, `opencode.json {"mcp": {"a": {"type": "local", "command": ["x"]}}, "permission": {"a_get_x": {"*": "deny"}}}`, "list_x delete_x"},
+		"Codex, settings of tools":  {nil, "config.toml [mcp_servers.a]\ncommand = 'x'\n[mcp_servers.a.tools.get_x]\napproval_mode = 'approve'\n[mcp_servers.a.tools.list_x]\nenabled = false\n", "get_x delete_x"},
+		"Cursor, its command line":  {map[string]string{".cursor/cli-config.json": `{"permissions": {"allow": ["Mcp(a:get_x)"], "deny": ["Mcp(*:delete_*)", "Shell(rm)", "Mcp(b:get_x)"]}}`}, `.cursor/mcp.json {"mcpServers": {"a": {"command": "x"}}}`, "get_x list_x"},
+		"Claude Code, a long name":  {map[string]string{".claude/settings.json": `{"permissions": {"deny": ["mcp__my__own__delete_x"]}}`}, `.claude.json {"mcpServers": {"my__own": {"command": "x"}}}`, "get_x list_x"},
+		"Claude Code, any server":   {map[string]string{".claude/settings.json": `{"permissions": {"deny": ["mcp__*__delete_*"]}}`}, `.claude.json {"mcpServers": {"a": {"command": "x"}}}`, "get_x list_x"},
+		"Claude Code":               {map[string]string{".claude/settings.json": `{"permissions": {"deny": ["mcp__a__delete_x", "mcp__b__get_x"]}}`}, `.claude.json {"mcpServers": {"a": {"command": "x"}}}`, "get_x list_x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := atHome(t, c.files)
@@ -162,6 +189,11 @@ func TestPlaceholdersOfEachClient(t *testing.T) {
 		"opencode, a file":       {map[string]string{"key.txt": "k\n"}, `opencode.json mcp Bearer {file:~/key.txt}`, "Bearer k"},
 		"opencode, beside it":    {map[string]string{"key.txt": "k\n"}, `opencode.json mcp {file:key.txt}`, "k"},
 		"opencode, no file":      {nil, `opencode.json mcp {file:~/key.txt}`, `"{file:~/key.txt}"`},
+		"Windsurf, a file":       {map[string]string{"key.txt": "k\n"}, `.codeium/windsurf/mcp_config.json mcpServers Bearer ${file:~/key.txt}`, "Bearer k"},
+		"Gemini, an extension":   {nil, `.gemini/extensions/e/gemini-extension.json mcpServers $MY_TOKEN`, "the-token"},
+		"Gemini, its folder":     {nil, `.gemini/extensions/e/gemini-extension.json mcpServers ${extensionPath}${/}key`, "HOME/.gemini/extensions/e/key"},
+		"Crush":                  {nil, `crush.json mcp $MY_TOKEN`, "write ${MY_TOKEN}"},
+		"Crush, a command":       {nil, `crush.json mcp Bearer $(cat key)`, `"$(cat key)"`},
 		"a client nobody knows":  {nil, `mcp.json mcpServers $MY_TOKEN`, `has "$MY_TOKEN", which some clients replace and others send as it is; write ${MY_TOKEN}`},
 		"a dollar":               {nil, `mcp.json mcpServers pa$word$`, `pa$word$`},
 	} {
@@ -186,7 +218,7 @@ func TestPlaceholdersOfEachClient(t *testing.T) {
 				}
 				return
 			}
-			if header := got[0].Header["Authorization"]; header != c.want {
+			if header := got[0].Header["Authorization"]; header != strings.ReplaceAll(c.want, "HOME", home) {
 				t.Errorf("got %q, want %q", header, c.want)
 			}
 		})

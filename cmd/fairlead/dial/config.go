@@ -55,7 +55,7 @@ func Configured(path string, names ...string) ([]Target, error) {
 			continue
 		}
 		t, off, err := e.target(path, client)
-		if (off || switched.isOff(e.name)) && !named {
+		if (off || switched.isOff(e.name, t)) && !named {
 			continue
 		}
 		if switched.filter(e.name, &t.Tools); err != nil {

@@ -48,7 +48,7 @@ type written struct {
 
 	IncludeTools  []string `json:"includeTools"`   // Gemini
 	EnabledTools  []string `json:"enabled_tools"`  // Codex
-	Tools         []string `json:"tools"`          // Copilot
+	Tools         choice   `json:"tools"`          // Copilot: a list; Codex and others: settings of each tool
 	ExcludeTools  []string `json:"excludeTools"`   // Gemini
 	DisabledTools []string `json:"disabledTools"`  // Windsurf and Roo
 	WithoutTools  []string `json:"disabled_tools"` // Codex
@@ -98,6 +98,27 @@ func (s *scalar) UnmarshalJSON(text []byte) error {
 		one = string(text)
 	}
 	*s = scalar(one)
+	return nil
+}
+
+// choice is a list of the tools that are offered, or an object with settings of tools, those that are switched off among
+// them.
+type choice struct{ only, without []string }
+
+func (c *choice) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, &c.only) == nil {
+		return nil
+	}
+	var settings map[string]json.RawMessage
+	if json.Unmarshal(text, &settings) != nil {
+		return errors.New(`"tools": want a list of names, or an object with settings of each tool`)
+	}
+	for tool, its := range settings {
+		if isFalse(its) || isFalse(object(its)["enabled"]) || string(object(its)["disabled"]) == "true" {
+			c.without = append(c.without, tool)
+		}
+	}
+	slices.Sort(c.without)
 	return nil
 }
 
@@ -186,7 +207,7 @@ func (w *written) form() (Form, error) {
 // filter returns which tools the entry offers.
 func (w *written) filter() Filter {
 	var f Filter
-	for _, only := range [][]string{w.IncludeTools, w.EnabledTools, w.Tools} {
+	for _, only := range [][]string{w.IncludeTools, w.EnabledTools, w.Tools.only} {
 		if only == nil {
 			continue
 		}
@@ -197,7 +218,7 @@ func (w *written) filter() Filter {
 		}
 		f.Only = append(names, f.Only...)
 	}
-	f.Without = slices.Concat(w.ExcludeTools, w.DisabledTools, w.WithoutTools)
+	f.Without = slices.Concat(w.ExcludeTools, w.DisabledTools, w.WithoutTools, w.Tools.without)
 	return f
 }
 

@@ -57,8 +57,14 @@ func (x *expander) value(s string) string {
 	if written := bare.FindString(s); written != "" && x.client == anyClient {
 		x.failed(fmt.Errorf("has %.100q, which some clients replace and others send as it is; write ${%s}", written, written[1:]))
 	}
+	if written := substitution.FindString(s); written != "" && x.client == anyClient {
+		x.failed(fmt.Errorf("has %.100q, which some clients run as a command and others send as it is; write the value, or a variable", written))
+	}
 	return x.text(s)
 }
+
+// substitution matches a command as shells, and Crush, write it.
+var substitution = regexp.MustCompile(`\$\([^()]+\)`)
 
 // variable returns what the name stands for, which a fault shows as it was written.
 func (x *expander) variable(name, written string) string {
@@ -75,7 +81,9 @@ func (x *expander) variable(name, written string) string {
 		return home
 	case name == "pathSeparator" || name == "/":
 		return string(filepath.Separator)
-	case qualified && kind == "file" && x.client == opencode:
+	case name == "extensionPath" && x.client == gemini:
+		return x.dir
+	case qualified && kind == "file" && (x.client == opencode || x.client == windsurf):
 		return x.file(rest, written)
 	case qualified && kind != "env":
 		x.failed(fmt.Errorf("needs %.100q, which its client asks for or knows; write the value in its place, or the name of a variable that is set", written))
