@@ -21,27 +21,13 @@ import (
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/verify/internal/repo"
+	"github.com/fairlead-go/fairlead/verify/internal/rpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 var program string // that was built
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "balancer")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		program = filepath.Join(dir, "fairlead")
-		var out []byte
-		if out, err = exec.CommandContext(context.Background(), "go", "-C", "../../cmd/fairlead", "build", "-o", program, ".").CombinedOutput(); err == nil {
-			return m.Run()
-		}
-		err = fmt.Errorf("%w\n%s", err, out)
-	}
-	fmt.Fprintln(os.Stderr, err)
-	return 1
-}
+func TestMain(m *testing.M) { os.Exit(repo.WithProgram(m.Run, &program)) }
 
 // A fleet is two processes of the proxy on one Redis, before a server of notes, and behind HAProxy.
 type fleet struct {
@@ -275,16 +261,7 @@ func TestSessionAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	send := func(method, session, body string) (status int, id, text string) {
-		req, err := http.NewRequestWithContext(mcptest.Context(t), method, f.url, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		if session != "" {
-			req.Header.Set("Mcp-Session-Id", session)
-		}
-		res, err := f.RoundTrip(req)
+		res, err := rpc.Send(mcptest.Context(t), f, method, f.url, session, body)
 		if err != nil {
 			t.Fatal(err)
 		}

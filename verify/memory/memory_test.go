@@ -4,7 +4,6 @@ package memory
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,26 +18,12 @@ import (
 
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/verify/internal/repo"
+	"github.com/fairlead-go/fairlead/verify/internal/rpc"
 )
 
 var program string // that was built
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "memory")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		program = filepath.Join(dir, "fairlead")
-		var out []byte
-		if out, err = exec.CommandContext(context.Background(), "go", "-C", "../../cmd/fairlead", "build", "-o", program, ".").CombinedOutput(); err == nil {
-			return m.Run()
-		}
-		err = fmt.Errorf("%w\n%s", err, out)
-	}
-	fmt.Fprintln(os.Stderr, err)
-	return 1
-}
+func TestMain(m *testing.M) { os.Exit(repo.WithProgram(m.Run, &program)) }
 
 // A proxy is a process of the program in front of a server over HTTP.
 type proxy struct {
@@ -118,16 +102,7 @@ func (p *proxy) status(t *testing.T, field string) int {
 // is. The body is not kept.
 func (p *proxy) post(t *testing.T, session, message string) (of string, status int, size int64) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url, strings.NewReader(message))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	if session != "" {
-		req.Header.Set("Mcp-Session-Id", session)
-	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := rpc.Send(t.Context(), http.DefaultTransport, http.MethodPost, p.url, session, message)
 	if err != nil {
 		t.Error(err)
 		return "", 0, 0

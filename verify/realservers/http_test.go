@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/fairlead-go/fairlead/verify/internal/rpc"
 )
 
 // serving starts a process that serves HTTP and returns the URL that it prints.
@@ -65,16 +67,7 @@ func serving(t *testing.T, l ledger, url string, command ...string) string {
 // post sends one message to a proxy over HTTP and returns the response and its session.
 func post(t *testing.T, url, session, body string) (text, of string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	if session != "" {
-		req.Header.Set("Mcp-Session-Id", session)
-	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := rpc.Send(t.Context(), http.DefaultTransport, http.MethodPost, url, session, body)
 	if err != nil {
 		t.Fatal(err)
 	}

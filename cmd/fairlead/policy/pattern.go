@@ -58,11 +58,14 @@ func spellings(p Pattern) []spelling {
 		return all
 	}
 	all = append(all, spelling{"*", strings.ToLower(p.written)})
-	text := strings.TrimPrefix(strings.ToLower(p.written), "mcp__")
+	text := clientsText(strings.ToLower(p.written))
 	for i := range text {
-		for _, separator := range []string{"__", ":", "."} {
-			if tool, found := strings.CutPrefix(text[i:], separator); found && tool != "" {
+		for _, separator := range []string{"__", ":", ".", "_", "-"} {
+			if tool, found := strings.CutPrefix(text[i:], separator); found && tool != "" && tool != "_" {
 				server := text[:i]
+				if len(separator) == 1 && separator != ":" && (server == "" || strings.ContainsAny(server, `*?[`)) {
+					continue // a pattern of names, such as *_file, and no server
+				}
 				if before := strings.LastIndex(server, "__"); before >= 0 {
 					server = server[before+len("__"):] // before it is what the client calls the proxy
 				}
@@ -71,6 +74,25 @@ func spellings(p Pattern) []spelling {
 		}
 	}
 	return all
+}
+
+// clientsText returns a pattern without what clients write around "server:tool" or "server__tool": mcp__server__tool(*)
+// of Claude Code, mcp_server_tool of Gemini CLI, Mcp(server:tool) of Cursor, server(tool) of Copilot CLI.
+func clientsText(text string) string {
+	if strings.HasPrefix(text, "mcp__") {
+		text = strings.TrimSuffix(text, "(*)")
+	}
+	if before, inner, found := strings.Cut(strings.TrimSuffix(text, ")"), "("); found && strings.HasSuffix(text, ")") {
+		if text = inner; before != "mcp" {
+			text = before + ":" + inner
+		}
+	}
+	for _, prefix := range []string{"mcp__", "mcp:", "mcp.", "mcp_"} {
+		if rest, found := strings.CutPrefix(text, prefix); found {
+			return rest
+		}
+	}
+	return text
 }
 
 // Names reports whether the pattern may be meant for a tool, in any spelling that clients and people use. A rule that

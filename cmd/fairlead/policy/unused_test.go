@@ -16,6 +16,8 @@ func TestDenialInEachSpelling(t *testing.T) {
 		"github/read_secrets", "github__read_secrets", "mcp__github__read_secrets", "mcp__github__*", "mcp__fairlead__github__read_secrets",
 		"github:read_secrets", "github.read_secrets", "GitHub/read_secrets", "github/Read_Secrets", "GITHUB__READ_SECRETS", "github/*", "github__*",
 		"read_secrets", "Read_Secrets", "*/read_secrets", "g*/read_*", "github/read_secrets*", "gi[t]hub/read_?ecrets",
+		"mcp__github__read_secrets(*)", "mcp_github_read_secrets", "github_read_secrets", "github-read_secrets", "github(read_secrets)", "Mcp(github:read_secrets)",
+		"mcp:github:read_secrets", "mcp.github.read_secrets", "github_*", "Mcp(github:*)", "github(*)",
 	} {
 		for _, decide := range []string{"deny", "ask"} {
 			p := parse(t, fmt.Sprintf(`{"rules": [{"tool": %q, "decide": %q}]}`, written, decide))
@@ -31,6 +33,17 @@ func TestDenialInEachSpelling(t *testing.T) {
 	}
 }
 
+// A pattern of names is not one of servers.
+func TestPatternOfNamesNamesNoServer(t *testing.T) {
+	t.Parallel()
+	for _, written := range []string{"*_secrets", "*-secrets", "read_*_x", "g?t_secrets", "_secrets"} {
+		p := parse(t, fmt.Sprintf(`{"rules": [{"tool": %q, "decide": "deny"}]}`, written))
+		if v, _ := p.Decide("files", "secrets", annotation.Safe); v != policy.None {
+			t.Errorf("%q: files/secrets is %q", written, v)
+		}
+	}
+}
+
 // What permits counts as it is defined: for the names of clients, and for nothing that only looks alike.
 func TestPermissionInNoOtherSpelling(t *testing.T) {
 	t.Parallel()
@@ -38,6 +51,7 @@ func TestPermissionInNoOtherSpelling(t *testing.T) {
 		"github/delete_repo": policy.Allow, "github__delete_repo": policy.Allow, "mcp__github__delete_repo": policy.Allow,
 		"GitHub/delete_repo": policy.None, "github:delete_repo": policy.None, "github.delete_repo": policy.None,
 		"mcp__fairlead__github__delete_repo": policy.None, "delete_repo": policy.None, "mcp__github__*": policy.None,
+		"github_delete_repo": policy.None, "github-delete_repo": policy.None, "github(delete_repo)": policy.None, "Mcp(github:delete_repo)": policy.None,
 	} {
 		p := parse(t, fmt.Sprintf(`{"rules": [{"tool": %q, "decide": "allow", "class": "dangerous"}]}`, written))
 		if v, _ := p.Decide("github", "delete_repo", annotation.Dangerous); v != want {
