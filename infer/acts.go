@@ -89,6 +89,7 @@ var acts = [...]act{
 	{verb: read, also: secret, any: right, head: access, not: right, effect: adds}, // an access token
 	{verb: produce, any: secret, head: artefact, not: report, effect: adds},        // a presigned URL
 	{verb: read, also: supposes | secret, head: message | number, effect: adds},    // an address is verified by writing to it
+	{verb: read, also: seals, head: acting, not: wire | access, effect: adds},      // a webhook is pinged with an event
 	{verb: read | compute, also: bends, head: kept, effect: adds},
 	{verb: run | fills, any: code, not: report, given: unseen, effect: commands, gives: givesPower},
 	{verb: run, any: many, with: wire, effect: commands, gives: givesPower},

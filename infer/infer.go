@@ -64,4 +64,4 @@ func (s *server) infer(def *mcp.Tool, name []word, shared int) annotation.Annota
 }
 
 // Version names the lexicon and the rules together. It changes whenever a tool may get another class.
-const Version = "14"
+const Version = "15"

@@ -122,6 +122,7 @@ func (r *reading) later(ws []word) {
 		case w.is(verbs) && (w.form == third || stated):
 			f := w.does(objectIn(ws, i), inDescription)
 			verb := !w.means(noun) || stated && w.is(message) && !ends(ws, i) && ws[i+1].is(article)
+			verb = verb && (stated || ends(ws, i) || !ws[i+1].is(modal)) // "Highlights are on"
 			plain := verb && !w.means(run|produce|retire|says) && !w.all(weak|change)
 			joined := stated && i+1 < len(ws) && (ws[i+1].is(and) || ws[i+1].mark == text.Comma) && w.form == base
 			if (joined || !ends(ws, i) || f.effect == commands) && (plain || f.effect == commands && !w.is(change) || f.gives == givesPublic || f.gives == givesMoney && !w.is(says)) {

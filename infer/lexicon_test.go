@@ -15,6 +15,8 @@ import (
 // fill the hole. A tool is a name, a description and a schema; what comes out is
 // a class, or open, closed, complex or idempotent.
 var rows = []struct{ tool, want, words string }{
+	{"ping _", "moderate", "webhook"},
+	{"_ webhook", "moderate", "ping"},
 	{"_ widget", "safe", `get fetch read retrieve describe inspect browse lookup examine obtain enumerate discover identify
 		recommend suggest recall diagnose investigate ping probe crawl scrape grep stat detect compare verify validate analyze
 		assess classify peek explore observe measure geocode gather summarize lint traverse introspect triage tail cat ls find

@@ -178,3 +178,16 @@ func TestOutlets(t *testing.T) {
 		}
 	}
 }
+
+// A word before "are" is the subject of a later sentence, and no deed of the tool.
+func TestSubjectOfALaterSentence(t *testing.T) {
+	t.Parallel()
+	for description, want := range map[string]string{
+		"Search lamps. Highlights are always enabled.":   "safe",
+		"Search lamps. Highlights the first lamp found.": "moderate",
+	} {
+		if a := infer.Tool(&mcp.Tool{Name: "search", Description: description}); a.Safety().String() != want {
+			t.Errorf("%q: got %v, want %s: %v", description, a.Safety(), want, a.Evidence)
+		}
+	}
+}

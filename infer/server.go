@@ -84,7 +84,7 @@ func (s *server) runsOn() system {
 }
 
 // commonPrefix returns the prefix that three of four names have, longer than n, up to a mark between words. A verb alone
-// is not a brand: the tools of a server may all get something.
+// is not a brand: the tools of a server may all get something. See brandOfVerbs for those that are.
 func commonPrefix(names []string, n int) string {
 	counts := make(map[string]int)
 	for _, name := range names {
@@ -95,12 +95,31 @@ func commonPrefix(names []string, n int) string {
 	for prefix, count := range counts {
 		brand := prefix[n : len(prefix)-1]
 		if w := lookup(strings.ToLower(brand)); count < fewestNames || 4*count < 3*len(names) ||
-			w.is(verbs) && !w.means(noun) && w.form == base {
+			w.is(verbs) && !w.means(noun) && w.form == base && (w.grave() || !brandOfVerbs(names, prefix)) {
 			continue
 		}
 		return prefix
 	}
 	return ""
+}
+
+// brandOfVerbs reports whether a verb before the names is a brand all the same: behind it each name has a verb of its own,
+// which are several, and one of them is never a noun: protect_get_camera, protect_list_lights.
+func brandOfVerbs(names []string, prefix string) bool {
+	verb, several, sure := "", false, false
+	for _, name := range names {
+		rest, ok := strings.CutPrefix(name, prefix)
+		if !ok {
+			continue
+		}
+		ws := phrase(cut(rest))
+		if len(ws) < 2 || !ws.plain(0) {
+			return false
+		}
+		several = several || verb != "" && verb != ws[0].base
+		verb, sure = ws[0].base, sure || ws.sure(0)
+	}
+	return several && sure
 }
 
 // commonTexts returns the descriptions of parameters that at least half of the tools have.

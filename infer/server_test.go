@@ -20,6 +20,10 @@ func TestBrandOfAServer(t *testing.T) {
 		{[]string{"firelight_list", "firelight_get", "firelight_delete"}, []string{"safe", "safe", "dangerous"}},
 		{[]string{"mcp_lamp_list", "mcp_lamp_get", "mcp_lamp_delete"}, []string{"safe", "safe", "dangerous"}},
 		{[]string{"delete_lamp", "delete_door", "delete_house"}, []string{"dangerous", "dangerous", "dangerous"}},
+		{[]string{"protect_list_lamps", "protect_get_lamp", "protect_delete_lamp"}, []string{"safe", "safe", "dangerous"}},
+		{[]string{"protect_get_lamp", "protect_get_table", "protect_get_house"}, []string{"moderate", "moderate", "moderate"}},
+		{[]string{"protect_list_lamps", "protect_query_tables", "protect_search_houses"}, []string{"moderate", "moderate", "moderate"}},
+		{[]string{"protect_list_lamps", "protect_get_lamp", "protect_lamp"}, []string{"moderate", "moderate", "moderate"}},
 		{[]string{"post.list", "post.get", "post.delete", "other"}, []string{"safe", "safe", "dangerous", "unknown"}},
 	} {
 		defs := make([]*mcp.Tool, len(c.names))
@@ -32,6 +36,19 @@ func TestBrandOfAServer(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestBadInputBrandThatIsGrave(t *testing.T) {
+	t.Parallel()
+	t.Run("B390: names that begin with a deed and then a read", func(t *testing.T) {
+		t.Parallel()
+		defs := []*mcp.Tool{{Name: "wipe_get_lamp"}, {Name: "wipe_list_lamps"}, {Name: "wipe_find_lamp"}}
+		for i, a := range infer.Tools(defs) {
+			if a.Safety() != annotation.Dangerous {
+				t.Errorf("%s: got %v: %v", defs[i].Name, a.Safety(), a.Evidence)
+			}
+		}
+	})
 }
 
 // A text of a parameter that most tools have states nothing about one of them; a switch does.
