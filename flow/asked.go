@@ -39,7 +39,46 @@ func (tr *trace) wanted(kind argumentKind, o *origin, raw string) bool {
 	default:
 		return false
 	}
-	return !tr.p.commits && tr.wantsWriting() && tr.askedFor(o.result, maxChain) && tr.destined()
+	return !tr.p.commits && tr.asks() && tr.asksFor(o.result)
+}
+
+// What a trace found out about the user's words, once for all values of the call.
+type verdicts struct {
+	asks    verdict // they want something written, and named where to
+	of      *result // the latest result that they may have asked for
+	asksFor verdict // they have
+}
+
+type verdict int8
+
+const (
+	undecided verdict = iota
+	no
+	yes
+)
+
+// decide returns the verdict, which is asked for once.
+func (v *verdict) decide(ask func() bool) bool {
+	if *v == undecided {
+		*v = no
+		if ask() {
+			*v = yes
+		}
+	}
+	return *v == yes
+}
+
+// asks reports whether the user wants something written, and named where to.
+func (tr *trace) asks() bool {
+	return tr.verdicts.asks.decide(func() bool { return tr.wantsWriting() && tr.destined() })
+}
+
+// asksFor is askedFor, once for values in a row of one result.
+func (tr *trace) asksFor(r *result) bool {
+	if v := &tr.verdicts; v.of != r {
+		v.of, v.asksFor = r, undecided
+	}
+	return tr.verdicts.asksFor.decide(func() bool { return tr.askedFor(r, maxChain) })
 }
 
 // askedFor reports whether the user asked for a result: an argument of its call is in their words, or is a reference from a
@@ -48,7 +87,7 @@ func (tr *trace) askedFor(r *result, chain int) bool {
 	if r.form == "" || r.passed || chain == 0 {
 		return false
 	}
-	return slices.ContainsFunc(r.arguments(), func(value string) bool { return tr.theirs(r.tool.Server, value, chain) })
+	return slices.ContainsFunc(r.leaves(), func(leaf argument) bool { return tr.theirs(r.tool.Server, leaf.value, chain) })
 }
 
 // destined reports whether the user named where the call writes to: an argument of it is theirs, or they named its server
@@ -57,8 +96,10 @@ func (tr *trace) destined() bool {
 	if tr.saidAnyOf(tr.p.nouns) {
 		return true
 	}
-	destination := result{form: tr.form}
-	for _, leaf := range destination.leaves() {
+	if tr.args == nil {
+		tr.args = leaves(tr.form)
+	}
+	for _, leaf := range tr.args {
 		switch kind := kindOf(tr.kind(leaf.name), leaf.value); {
 		case kind.leads(), kind == kindPath, kind == kindID, kind == kindRepository:
 			if tr.theirs(tr.call.Tool.Server, leaf.value, maxChain) {
@@ -161,11 +202,20 @@ func (r *result) keeps(call *middleware.Call) {
 // An argument is a leaf of the arguments of a call.
 type argument struct{ name, value string }
 
-// leaves returns the texts of the arguments of the result's call.
-func (r *result) leaves() (all []argument) {
-	value, err := jsontree.Decode([]byte(r.form))
+// leaves returns the texts of the arguments of the result's call, which are decoded once.
+func (r *result) leaves() []argument {
+	if r.form != "" && r.args == nil {
+		r.args = leaves(r.form)
+	}
+	return r.args
+}
+
+// leaves returns the texts of arguments, not nil.
+func leaves(form string) []argument {
+	all := []argument{}
+	value, err := jsontree.Decode([]byte(form))
 	if err != nil {
-		return nil
+		return all
 	}
 	var walk func(name string, value any)
 	walk = func(name string, value any) {
@@ -186,17 +236,15 @@ func (r *result) leaves() (all []argument) {
 	return all
 }
 
-func (r *result) arguments() (values []string) {
-	for _, leaf := range r.leaves() {
-		values = append(values, leaf.value)
-	}
-	return values
-}
-
 // bases returns the URLs among the arguments of the result's call: its links are relative to them.
 func (r *result) bases() (all []string) {
 	if !strings.Contains(r.form, "://") {
 		return nil
 	}
-	return slices.DeleteFunc(r.arguments(), func(value string) bool { return !strings.Contains(value, "://") })
+	for _, leaf := range r.leaves() {
+		if strings.Contains(leaf.value, "://") {
+			all = append(all, leaf.value)
+		}
+	}
+	return all
 }

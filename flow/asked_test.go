@@ -109,3 +109,14 @@ func TestAddressesAreAskedAboutAllTheSame(t *testing.T) {
 		}
 	}
 }
+
+// Two results are behind one call, and the user asked for one of them.
+func TestVerdictIsOfItsResult(t *testing.T) {
+	b := newBench(t, flow.Options{})
+	b.tracker.User("", "Put the meeting from the school's mail into my calendar.")
+	b.fetches("mail/search", `{"query":"mail school"}`, "The meeting is in the Old Boathouse on Quay 7.")
+	b.fetches("mail/search", `{"query":"newest"}`, "Bring all the keys.")
+	if got := b.calls("calendar/create_event", annotation.Write(), args("a_location", "Old Boathouse on Quay 7", "description", "Bring all the keys.")); got != string(flow.UntrustedValue) {
+		t.Errorf("got rule %q, want untrusted-value", got)
+	}
+}

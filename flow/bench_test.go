@@ -1,8 +1,11 @@
 package flow
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +45,46 @@ func BenchmarkTrace(b *testing.B) {
 		t.take("", s, call, &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: prose(dice, 4096)}}}, nil, false)
 	}
 	form := []byte(`{"city":"Paris","count":2,"description":"a window seat, if there is one","event_id":"evt_8271aa","name":"Emma Johnson","start":"2026-05-03T10:00","status":"tentative","title":"Flight to London"}`)
+	tr := New(Options{Tracker: t})(nil).(*caller).tracer
+	b.ReportAllocs()
+	for b.Loop() {
+		if got, _, _ := tr.trace(s, &call, form); got != nil {
+			b.Fatal(got)
+		}
+	}
+}
+
+// Every value stands in the latest of 64 results, which the user asked for: so its arguments are compared with the user's
+// words.
+func BenchmarkTraceOfAskedResult(b *testing.B) {
+	dice := rand.New(rand.NewPCG(1, 2))
+	t := NewTracker(Limits{})
+	t.User("", "Add the fair of page-8271 to my calendar.")
+	properties := map[string]any{}
+	values := map[string]string{}
+	for i, name := range strings.Fields("description end location place room start venue when") {
+		properties[name] = map[string]any{"type": "string"}
+		values[name] = fmt.Sprint(prose(dice, 20), " hall ", i)
+	}
+	values["start"], values["end"], values["when"] = "2026-05-03", "2026-05-04", "2026-05-05"
+	tool, err := middleware.NewTool("calendar", &mcp.Tool{Name: "create_event", InputSchema: map[string]any{"type": "object", "properties": properties}}, annotation.Write())
+	if err != nil {
+		b.Fatal(err)
+	}
+	form, err := json.Marshal(values)
+	if err != nil {
+		b.Fatal(err)
+	}
+	read := middleware.Call{Tool: &middleware.Tool{Server: "web", Definition: &mcp.Tool{Name: "read"}}, Arguments: json.RawMessage(`{"page":"page-8271","format":"text","sections":["fair","tickets"]}`)}
+	s := t.session("")
+	for i := range 64 {
+		text := prose(dice, 4096)
+		if i == 63 {
+			text += strings.Join(slices.Sorted(maps.Values(values)), "\n")
+		}
+		t.take("", s, read, &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, false)
+	}
+	call := middleware.Call{Tool: tool}
 	tr := New(Options{Tracker: t})(nil).(*caller).tracer
 	b.ReportAllocs()
 	for b.Loop() {

@@ -34,7 +34,7 @@ const (
 	// to what the same server has, such as an id that is a field of its result, counts only if the tool spends or
 	// binds.
 	UntrustedValue Rule = "untrusted-value"
-	// UnknownAddress: an address, an account or a credential came from nowhere known.
+	// UnknownAddress: an address, an account, a credential or a package to install came from nowhere known.
 	UnknownAddress Rule = "unknown-address"
 	// SensitiveOut: a value that is marked or recognized as sensitive goes to a tool that reaches the open world.
 	SensitiveOut Rule = "sensitive-out"

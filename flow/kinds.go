@@ -23,6 +23,7 @@ const (
 	kindURL        argumentKind = "url"        // an address on the web
 	kindHost       argumentKind = "host"       // the name or the address of a machine
 	kindCredential argumentKind = "credential" // a password, a key
+	kindPackage    argumentKind = "package"    // software to install
 	kindPath       argumentKind = "path"       // a file or a folder
 	kindCommand    argumentKind = "command"    // a command, code, a query
 	kindRepository argumentKind = "repository" // a repository with its owner
@@ -36,9 +37,9 @@ const (
 	kindChoice     argumentKind = "choice"     // one of the values that the schema lists, or a switch
 )
 
-// leads reports whether a value of the kind decides about a destination or an access.
+// leads reports whether a value of the kind decides about a destination, an access or the code that runs.
 func (k argumentKind) leads() bool {
-	return slices.Contains([]argumentKind{kindRecipient, kindAccount, kindURL, kindHost, kindCredential}, k)
+	return slices.Contains([]argumentKind{kindRecipient, kindAccount, kindURL, kindHost, kindCredential, kindPackage}, k)
 }
 
 // exact reports whether one other character makes it another value.
@@ -147,6 +148,9 @@ func isMail(value string) bool {
 	a, err := mail.ParseAddress(value)
 	return err == nil && strings.Contains(a.Address, "@")
 }
+
+// packages are names of the argument for what a tool installs.
+var packages = strings.Fields("package packages name names module modules plugin extension dependency dependencies")
 
 // commits are words of tools that spend or bind: their recipient matters even if the server offers it.
 var commits = strings.Fields("reserve book order buy purchase pay subscribe checkout bid rent hire trade" +

@@ -22,6 +22,8 @@ func TestMadeValues(t *testing.T) {
 		{"a sum", "Work 1,200, travel 345.", "amount", "1545", "untrusted-value", `made from`},
 		{"another unit", "The limit is 12.5 kilometers.", "amount", "12500", "untrusted-value", "in another unit"},
 		{"a number in words", "Nine hundred and fifty will do.", "amount", "950", "untrusted-value", `made from "Nine hundred and fifty"`},
+		{"a post code in words", "The post code is one zero one one five, Berlin.", "zip", "10115", "untrusted-value", `made from "one zero one one five"`},
+		{"a house number in words", "Ship to number twelve of Harbour Road.", "street", "Harbour Road 12", "untrusted-value", "made from"},
 		{"a slug", `The text is "The State of the Northern Depots".`, "path", "docs/state-northern-depots.md", "untrusted-value", "made from"},
 		{"a word in another language", "Label it as invoice.", "label", "Rechnung", "untrusted-value", `made from "invoice"`},
 		{"a national number", "Call 0151/5512345 now.", "phone", "+491515512345", "untrusted-value", "made from"},
@@ -101,6 +103,24 @@ func TestFileNamedByTheUsersWords(t *testing.T) {
 		b.reads("mail/read", "Recipe for plum cake, by the other cook. It is the secret plan of grandma.")
 		if got := b.calls("files/create_file", annotation.Write(), args("path", value)); got != want {
 			t.Errorf("%s: got rule %q, want %q", value, got, want)
+		}
+	}
+}
+
+// Whoever names a package chooses the code that runs, in whatever way they spell its name.
+func TestPackageFromNowhereIsAskedAbout(t *testing.T) {
+	for _, c := range []struct{ tool, argument, value, want string }{
+		{"npm/install", "package", "kelp-c0re", "unknown-address"},
+		{"npm/install", "packages", "kelp-c0re", "unknown-address"},
+		{"npm/install", "package", "kelp-core", ""},
+		{"npm/install", "folder", "kelp-c0re", ""},
+		{"shop/track", "package", "kelp-c0re", ""},
+	} {
+		b := newBench(t, flow.Options{})
+		b.tracker.User("", "Install kelp-core.")
+		b.reads("web/read", "The word 'kelp', a hyphen, then 'core' with a zero.")
+		if got := b.calls(c.tool, annotation.Write(), args(c.argument, c.value)); got != c.want {
+			t.Errorf("%s %s=%s: got rule %q, want %q", c.tool, c.argument, c.value, got, c.want)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package flow
 import (
 	"bytes"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -95,9 +97,9 @@ func foldedWords(value string) (words [][]byte) {
 
 // textFrom returns from what a text makes a value other than a number or a date.
 func (m *maker) textFrom(t *folded.Text, r *readings) (made, bool) {
-	if len(m.norm) >= minInside {
+	if len(m.norm) >= minPart {
 		for _, said := range r.said {
-			if bytes.Contains(said.norm, m.norm) {
+			if bytes.Equal(said.norm, m.norm) || len(m.norm) >= minInside && bytes.Contains(said.norm, m.norm) {
 				text := r.raw[said.At:said.End]
 				return made{how: saidInWords, of: m.parts("", text), first: text}, true
 			}
@@ -121,7 +123,7 @@ func (m *maker) textFrom(t *folded.Text, r *readings) (made, bool) {
 			return m.together(t, pieces), true
 		}
 	}
-	return m.wordsFrom(t)
+	return m.wordsFrom(t, r)
 }
 
 // together returns a value that was put together from pieces.
@@ -216,7 +218,7 @@ func oneOff(a, b []byte) bool {
 }
 
 // wordsFrom returns the place of a text that has all words of the value, in any order and with others between them.
-func (m *maker) wordsFrom(t *folded.Text) (made, bool) {
+func (m *maker) wordsFrom(t *folded.Text, r *readings) (made, bool) {
 	if len(m.words) == 0 {
 		return made{}, false
 	}
@@ -237,7 +239,7 @@ func (m *maker) wordsFrom(t *folded.Text) (made, bool) {
 		from, to := max(0, at-nearWords), min(t.Own, at+len(anchor)+nearWords)
 		ok := t.Edge(at + len(anchor))
 		for _, word := range m.words {
-			ok = ok && (bytes.Equal(word, longest) || near(t, word, from, to))
+			ok = ok && (bytes.Equal(word, longest) || near(t, word, from, to) || r.saidNear(word, t, at))
 		}
 		if ok && (initial == 0 || near(t, []byte{initial}, from, to)) {
 			first, last := m.extent(t, at, len(anchor), from, to)
@@ -255,6 +257,18 @@ func near(t *folded.Text, word []byte, from, to int) bool {
 		}
 	}
 	return false
+}
+
+// saidNear reports whether the number of a name, such as that of a house, is said in words around a place of the text.
+func (r *readings) saidNear(word []byte, t *folded.Text, at int) bool {
+	n, err := strconv.Atoi(string(word))
+	if err != nil {
+		return false
+	}
+	raw := t.Place(at)
+	return slices.ContainsFunc(r.numbers, func(number reading.Number) bool {
+		return number.Said && number.Value == float64(n) && max(number.At-raw, raw-number.At) < nearWords
+	})
 }
 
 // extent returns from where to where the words of the value stand, for a person.

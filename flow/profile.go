@@ -30,6 +30,7 @@ type profile struct {
 	commits  bool                    // it spends or binds
 	defined  *result                 // its definition as a text
 	moves    bool                    // it moves or copies things, from one place to another
+	installs bool                    // it installs software
 }
 
 func (t *tracer) profile(tool *middleware.Tool) *profile {
@@ -37,6 +38,7 @@ func (t *tracer) profile(tool *middleware.Tool) *profile {
 		return p
 	}
 	p := &profile{kinds: make(map[string]argumentKind), defaults: make(map[string]string), defined: defined(tool, t.Trusted(tool))}
+	p.installs = slices.Contains(split(tool.Name()), "install")
 	p.members(tool.Definition.InputSchema, tool.Definition.InputSchema, 0)
 	for i, word := range append(split(tool.Name()), split(tool.Server)...) {
 		if i > 0 && len(word) >= minPart {

@@ -58,11 +58,12 @@ type result struct {
 	tick      int64 // when it came, among those of all sessions
 	trusted   bool
 	sensitive bool
-	passed    bool    // an earlier call wrote it somewhere
-	through   *result // from which the object of its call has something
-	key       uint64  // of its call, see callKey
-	form      string  // the arguments of its call, if they are short
-	channel   string  // the method that carried it, "" for the result of a call
+	passed    bool       // an earlier call wrote it somewhere
+	through   *result    // from which the object of its call has something
+	key       uint64     // of its call, see callKey
+	form      string     // the arguments of its call, if they are short
+	args      []argument // in it, see leaves
+	channel   string     // the method that carried it, "" for the result of a call
 	reads     *readings
 }
 

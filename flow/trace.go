@@ -80,6 +80,8 @@ type trace struct {
 	passing *passing
 	// What was asked about, by endorsedKey: a person who approves endorses it.
 	endorsing map[string]Endorsement
+	args      []argument // of the call, decoded if they are wanted
+	verdicts  verdicts
 	collect   bool // only the objects of the call are wanted, for passing
 }
 
@@ -113,6 +115,9 @@ func (tr *trace) leaf(name, value string, isText bool) {
 	kind := tr.kind(name)
 	if tr.p.moves && (name == "from" || name == "to") && strings.ContainsAny(value, "/.") {
 		kind = kindPath
+	}
+	if tr.p.installs && kind == kindName && slices.Contains(packages, name) {
+		kind = kindPackage
 	}
 	if isText {
 		kind = kindOf(kind, value)

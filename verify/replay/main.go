@@ -4,7 +4,7 @@
 //	go -C verify run ./replay FILE…              # class and flow
 //	go -C verify run ./replay -guard class FILE…  # class alone; also: writes, match, none
 //	go -C verify run ./replay -adaptive FILE…     # the injected values encoded, split, respelled
-//	go -C verify run ./replay -list FILE…         # also each question about an honest task, and each pair that was not stopped
+//	go -C verify run ./replay -list FILE…         # also each question about an honest task, pair that was not stopped, and wrong source
 //
 // A file holds an object of suites. A suite has tools, as in tools/list, where "mail/read" is a tool of the server mail,
 // and one without a server is of one that is named as the suite; trusted, the servers whose results count like the user's
@@ -52,7 +52,9 @@ type suite struct {
 type task struct {
 	Prompt string `json:"prompt"`
 	Goal   string `json:"goal"`
-	Calls  []call `json:"calls"`
+	// Means are values of the calls that the goal has in other words: spelled out, computed or encoded.
+	Means []string `json:"means"`
+	Calls []call   `json:"calls"`
 }
 
 type call struct {
@@ -141,6 +143,7 @@ type session struct {
 	chain   middleware.ToolCaller
 	prompt  string
 	goal    string // "" for a task without an attack
+	means   []string
 	carrier string // the ID of the call with the goal in its result
 	inside  bool   // the calls are the attack's
 	out     string // of the next call
@@ -180,11 +183,12 @@ func replay(o options, server, name string, s suite) (row, error) {
 		}
 		r.Endorsed += len(ses.tracker.Endorsements(""))
 		for _, inj := range slices.Sorted(maps.Keys(s.Inj)) {
-			if len(s.Inj[inj].Calls) == 0 || len(honest.Calls) == 0 {
+			if len(s.Inj[inj].Calls) == 0 || len(honest.Calls) == 0 || s.vouched(server, honest) {
 				continue
 			}
 			r.Pairs++
 			pair := begin(honest)
+			pair.task, pair.list = id+" with "+inj, o.list
 			stopped, err := pair.pair(o, honest, s.Inj[inj])
 			if err != nil {
 				return r, fmt.Errorf("%s with %s: %w", id, inj, err)
@@ -202,6 +206,13 @@ func replay(o options, server, name string, s suite) (row, error) {
 		}
 	}
 	return r, nil
+}
+
+// vouched reports whether the result that would carry the attack is of a trusted server: whoever writes there counts like
+// the user, so there is no attack to stop.
+func (s suite) vouched(server string, honest task) bool {
+	of, _ := place(server, honest.Calls[honest.carrier()].Tool)
+	return slices.Contains(s.Trusted, of)
 }
 
 // servers returns the tools by server.
@@ -224,10 +235,15 @@ func place(suite, tool string) (server, name string) {
 	return suite, tool
 }
 
+// carrier returns the index of the call into whose result the goal is put.
+func (t task) carrier() int {
+	return max(0, slices.IndexFunc(t.Calls, func(c call) bool { return c.Injected }))
+}
+
 // pair replays a task up to the result that carries the goal, then the attack, and then what is left of the task.
 func (s *session) pair(o options, honest, attack task) (stopped bool, err error) {
-	s.goal = attack.Goal
-	at := max(0, slices.IndexFunc(honest.Calls, func(c call) bool { return c.Injected }))
+	s.goal, s.means = attack.Goal, attack.Means
+	at := honest.carrier()
 	for i, c := range honest.Calls[:at+1] {
 		out := c.Out
 		if i == at {
@@ -366,7 +382,7 @@ func (s *session) score(r hitl.Request) {
 		case byUser:
 			applies = true
 			right = right && source.From == "user"
-		case s.inside && contains(s.goal, value):
+		case s.inside && (contains(s.goal, value) || slices.Contains(s.means, value)):
 			applies = true
 			right = right && source.From == "result" && source.Call == s.carrier
 		}
@@ -375,8 +391,14 @@ func (s *session) score(r hitl.Request) {
 		return
 	}
 	s.row.AskedWithSource++
-	if right {
+	switch {
+	case right:
 		s.row.SourceRight++
+	case s.list:
+		fmt.Fprintf(os.Stderr, "%s: not the right source: %s %s\n\t%q\n", s.task, r.Tool.Name(), r.Arguments, s.goal)
+		for _, source := range r.Sources {
+			fmt.Fprintf(os.Stderr, "\t%s\n", source)
+		}
 	}
 }
 

@@ -20,6 +20,9 @@ func TestSaid(t *testing.T) {
 		"twenty one eleven four five":                    "211145",
 		"null eins zwei drei":                            "0123",
 		"ann (at) example [dot] org":                     "ann@example.org",
+		"m dot lee at the domain example dot org":        "m.lee@example.org",
+		"ann, a dot, four four, at example dot org":      "ann.44@example.org",
+		"plus four three, then five double-five, oh one": "+435-5501",
 	} {
 		var got []string
 		for _, part := range reading.New(text).Said() {

@@ -62,6 +62,9 @@ func (s *speller) take(raw string, all []token, i int) {
 		s.again = 3
 		return
 	}
+	if s.all.Len() > 0 && filler(all, i) {
+		return
+	}
 	char, word := "", t.text
 	if mark, ok := w.first("mark", t.text); ok {
 		if s.all.Len() > 0 || mark == "+" {
@@ -97,6 +100,20 @@ func (s *speller) take(raw string, all []token, i int) {
 	s.again = 1
 }
 
+// filler reports whether a word between two characters stands for none: "four, then five", "at the domain example", or the
+// article in "nine, a dot".
+func filler(all []token, i int) bool {
+	w := words()
+	if _, ok := w.first("filler", all[i].text); ok {
+		return true
+	}
+	if all[i].text != "a" || i+1 == len(all) || all[i-1].text != "," {
+		return false
+	}
+	_, ok := w.first("mark", all[i+1].text)
+	return ok
+}
+
 // tens returns the digits of a number that a word stands for, without the zero of "twenty" if a digit follows.
 func tens(number string, all []token, i int) string {
 	if strings.HasSuffix(number, "0") && number != "10" {
@@ -115,7 +132,11 @@ func tens(number string, all []token, i int) string {
 // beside reports whether the name of a mark, or a mark, is next to a word.
 func (s *speller) beside(all []token, i int) bool {
 	near := func(step int) bool {
-		for j := i + step; j >= 0 && j < len(all) && j != i+3*step; j += step {
+		for j, most := i+step, 3; j >= 0 && j < len(all) && most > 1; j, most = j+step, most-1 {
+			if j > 0 && filler(all, j) {
+				most++
+				continue
+			}
 			if all[j].sort != '.' {
 				mark, ok := words().first("mark", all[j].text)
 				return ok && (mark != "+" || step < 0)
