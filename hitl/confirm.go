@@ -78,6 +78,9 @@ func (a *asker) request(ctx context.Context, q query) Request {
 	if r.Client = clientOf(ctx); a.Client != nil {
 		r.Client = a.Client(ctx, q.call)
 	}
+	if a.Number != nil {
+		r.Number = a.Number(ctx, q.call)
+	}
 	r.Asked = q.since
 	r.Turn, r.Turns = turn.Of(ctx).Place()
 	return r

@@ -42,9 +42,11 @@ type Request struct {
 	Asked   time.Time // when the call began to wait for the answer
 	// Turn is which call of its turn it is, of Turns that came together; 0 outside of package batch.
 	Turn, Turns int
-	Why         string    // why the call is wanted, by Options.About
-	Undo        string    // how it can be taken back, by Options.About or Options.Inverse
-	Deadline    time.Time // when silence becomes a denial, or the caller has gone
+	// Number is which call of its client it is since that connected, by Options.Number; 0 is not known.
+	Number   int       `json:",omitempty"`
+	Why      string    // why the call is wanted, by Options.About
+	Undo     string    // how it can be taken back, by Options.About or Options.Inverse
+	Deadline time.Time // when silence becomes a denial, or the caller has gone
 	// InDoubt is when a call with the same effect was made that may have happened, zero
 	// for none (package doubt). Caution has it, and nothing is offered to be remembered.
 	InDoubt time.Time
@@ -69,9 +71,9 @@ type Request struct {
 }
 
 // Digest returns a digest of what a person is shown and approves: all of the request but
-// since when it waits, its deadline, its Input and its ClientIDs.
+// since when it waits, its deadline, its Input, its ClientIDs and its Number.
 func (r Request) Digest() string {
-	r.Deadline, r.Asked, r.Input, r.ClientIDs = time.Time{}, time.Time{}, nil, nil
+	r.Deadline, r.Asked, r.Input, r.ClientIDs, r.Number = time.Time{}, time.Time{}, nil, nil, 0
 	form, err := json.Marshal(struct { //nolint:musttag // only its digest is used
 		Request
 

@@ -91,8 +91,11 @@ func asker(r hitl.Request) string {
 	if r.Scope != "" {
 		text += ", in " + safetext.Word(r.Scope, most)
 	}
-	if r.Turn > 0 && r.Turns > 1 {
+	switch {
+	case r.Turn > 0 && r.Turns > 1:
 		text += fmt.Sprintf(", call %d of %d of its turn", r.Turn, r.Turns)
+	case r.Number > 0:
+		text += fmt.Sprintf(", call %d since it connected", r.Number)
 	}
 	if ago := time.Since(r.Asked); !r.Asked.IsZero() && ago >= time.Second {
 		text += ", " + ago.Round(time.Second).String() + " ago"

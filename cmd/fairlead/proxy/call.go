@@ -49,6 +49,15 @@ func callIn(ctx context.Context) *clientCall {
 	return c
 }
 
+// number returns which call of its client a call is since that connected. The protocol knows no turns: a client sends the
+// calls of one like any others, so nothing is stated about them.
+func number(ctx context.Context, _ middleware.Call) int {
+	if c := callIn(ctx); c != nil && c.undoes == "" {
+		return c.number
+	}
+	return 0
+}
+
 // waiterIn returns what the client of a context's call gets while it waits for a person, nil for nothing.
 func waiterIn(ctx context.Context) *waiter {
 	if c := callIn(ctx); c != nil {

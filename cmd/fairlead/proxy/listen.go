@@ -366,6 +366,7 @@ func (f *front) open(ctx context.Context, h *httpSession, key, scope string, cal
 		return http.StatusBadGateway, err
 	}
 	h.session.id = h.id
+	h.session.numbers = h.id != "" && f.proxy.o.Sessions == nil // or some of the calls are at other replicas
 	f.sessions[key], h.key = h, key
 	if h.id != "" || caller.User != "" { // the one that all of this machine share is kept
 		h.idle = time.AfterFunc(sessionIdle, func() { f.end(h) })

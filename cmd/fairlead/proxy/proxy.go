@@ -148,6 +148,7 @@ func (p *Proxy) ServeLines(ctx context.Context, in io.Reader, out io.Writer) err
 	if err != nil {
 		return err
 	}
+	s.numbers = true
 	ended := make(chan error, 1)
 	go func() {
 		ended <- eachMessage(in, unbounded, s.fromClient, func([]byte) {

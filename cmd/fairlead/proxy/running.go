@@ -20,6 +20,7 @@ type underWay struct {
 	cancel context.CancelCauseFunc
 
 	ruling atomic.Pointer[policy.Ruling] // on its tool, the last
+	number int                           // which tools/call of its client it is since that connected, 0 is not known
 	holds  *holds                        // the room of what servers have answered to it; nil for what has no end
 
 	// The session's mutex guards what follows.
@@ -81,6 +82,10 @@ func (s *session) start(m *message, answer func(ctx context.Context, m *message)
 	}
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	u := &underWay{Context: ctx, about: m.id(), method: m.Method, left: s.left, cancel: cancel, holds: new(holds)}
+	if s.numbers && m.Method == methodCallTool {
+		s.called++
+		u.number = s.called
+	}
 	s.running[u.about] = u
 	s.calls.Add(1)
 	s.work(func() {

@@ -51,6 +51,7 @@ type session struct {
 	tools   tools
 	owners  owners
 	calls   sync.WaitGroup
+	numbers bool        // its calls are those of one client, and all of them since that connected
 	next    chan func() // for one of the goroutines that wait for work
 	idle    atomic.Int64
 
@@ -70,6 +71,7 @@ type session struct {
 	mu       sync.Mutex
 	running  map[string]*underWay // tools/call, by the client's ID, or by that of its task
 	tasks    map[string]*task     // by their IDs at the client
+	called   int                  // how many tools/call have come, if numbers
 	stopping bool                 // no call goes to a server any more
 
 	// requests are those that the client has to answer: ours, and those of servers, which it gets under
