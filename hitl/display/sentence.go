@@ -21,6 +21,7 @@ const (
 	maxWord = 60
 	maxText = 160
 	maxList = 3 // elements that are named
+	maxWith = 4 // arguments that are named
 )
 
 // sentence returns what a call does, with its object. The verb is the tool's own, and counts only if it is one of change.
@@ -53,17 +54,7 @@ type call struct {
 func callOf(r hitl.Request) *call {
 	c := &call{tool: r.Tool, server: safetext.Word(r.Tool.Server, maxWord), changes: r.Changes, arguments: r.Arguments}
 	c.members, _ = strictjson.Members(r.Arguments)
-	words := wordsOf(r.Tool.Name())
-	for i, word := range words[:min(len(words), maxPrefix)] {
-		if !deeds[word] {
-			continue
-		}
-		c.verb, c.noun = word, strings.Join(words[i+1:], " ")
-		if len(words) > i+1+maxNoun || safetext.Word(r.Tool.Name(), maxWord) != r.Tool.Name() { // it could be a sentence
-			c.verb = ""
-		}
-		break
-	}
+	c.verb, c.noun = verbOf(r.Tool.Name())
 	if e, ok := r.Tool.Annotations.EvidenceOf(annotation.Conditions); ok && e.Language != "" { // they have decided, and are gone
 		c.text, _ = c.string(strings.TrimPrefix(e.Argument, "/"))
 		method, _ := c.first("method")
@@ -83,6 +74,40 @@ func callOf(r hitl.Request) *call {
 	return c
 }
 
+// verbOf returns the verb of a name and its noun, which is behind it, or before it if nothing is behind: qase_run_delete
+// deletes a run. The first word of such a name is whose tool it is, as often as not.
+func verbOf(name string) (verb, noun string) {
+	words := wordsOf(name)
+	at := slices.IndexFunc(words[:min(len(words), maxPrefix)], func(word string) bool { return deeds[word] })
+	if last := len(words) - 1; last > 0 && last < maxPrefix && slices.Contains(onlyVerbs, words[last]) {
+		at = last
+	}
+	if at < 0 || len(words) > at+1+maxNoun || safetext.Word(name, maxWord) != name { // it could be a sentence
+		return "", ""
+	}
+	of := words[at+1:]
+	if len(of) == 0 && at > 1 {
+		of = words[1:at]
+	}
+	if len(of) > 1 && slices.Contains(articles, of[0]) {
+		of = of[1:]
+	}
+	if slices.ContainsFunc(of, func(word string) bool { return slices.Contains(noNouns, word) }) {
+		of = nil
+	}
+	return words[at], strings.Join(of, " ")
+}
+
+var (
+	// onlyVerbs are verbs that are no nouns, so that at the end of a name they are its verb.
+	onlyVerbs = strings.Fields("create delete destroy erase insert overwrite remove uninstall update upsert")
+	articles  = strings.Fields("a an the")
+	// noNouns are words of names that say how, such as delete_many and delete_older_than.
+	noNouns = strings.Fields("many one than by with if")
+	// plainly has other words for verbs that are not plain English.
+	plainly = map[string]string{"upsert": "Insert or update"}
+)
+
 // How many words of a name may be before its verb and with it, and after it.
 const (
 	maxPrefix = 3
@@ -101,8 +126,8 @@ func wordsOf(name string) (words []string) {
 var deeds = func() map[string]bool {
 	all := make(map[string]bool)
 	for verb := range strings.FieldsSeq(`add append apply approve archive assign block book buy cancel change charge clear click close commit
-		copy create delete deploy destroy disable donate drop edit empty enable erase execute fill forward grant import insert install
-		invite kill lock make merge modify move order overwrite patch pay post press publish purge push put refund reject release remove
+		confirm copy create delete deploy destroy disable donate drop edit empty enable erase execute fill forward grant import insert install
+		invite kill lock make merge modify move order overwrite patch pay place post press publish purge push put refund reject release remove
 		rename replace reply reserve reset restart restore revert revoke run save schedule send set share start stop submit
 		transfer truncate type unarchive uninstall unlock update upload upsert withdraw write`) {
 		all[verb] = true
@@ -186,33 +211,39 @@ func phrase(v json.RawMessage) (text string, elements int) {
 
 // nameOf writes a name. Of a path that is too long, the middle is left out: a person knows a file by the end of its path.
 func nameOf(text string) string {
-	if len(text) <= maxWord || safetext.Word(text, len(text)) != text { // it has a character that a path of ours has not
+	if len(text) <= maxWord || !strings.Contains(text, "/") || safetext.Line(text) != text {
 		return safetext.Word(text, maxWord)
 	}
 	_, rest, _ := strings.Cut(strings.TrimPrefix(text, "/"), "/")
 	first := text[:len(text)-len(rest)]
+	if len(first) > maxWord/3 {
+		first = ""
+	}
 	room := maxWord - len(first) - len("…")
 	for at := range len(rest) {
 		if rest[at] == '/' && len(rest)-at <= room && len(rest)-at > 1 {
-			return first + "…" + rest[at:]
+			if end := rest[at:]; safetext.Word(first+end, maxWord) == first+end {
+				return first + "…" + end
+			}
+			return safetext.Quote(first+"…"+rest[at:], 0)
 		}
 	}
 	return safetext.Word(text, maxWord)
 }
 
-// itsName returns the name that an object has for itself, with a blank behind it; "" for none.
+// itsName returns the name that an object has for itself, with a comma and a blank behind it; "" for none.
 func itsName(v json.RawMessage) string {
 	members, _ := strictjson.Members(v)
 	for _, m := range members {
 		if text, ok := textOf(m.Value); ok && text != "" && slices.Contains(namesOfElements, m.Name) {
-			return safetext.Word(text, maxWord) + " "
+			return safetext.Word(text, maxWord) + ", "
 		}
 	}
 	return ""
 }
 
 // namesOfElements are members that name an element of a list.
-var namesOfElements = []string{"name", "title", "id", "path", "url", "entityName", "email"}
+var namesOfElements = []string{"name", "title", "id", "path", "url", "email"}
 
 // quoted returns the first line of a text, quoted.
 func quoted(text string) string {
@@ -224,7 +255,12 @@ func quoted(text string) string {
 	return fmt.Sprintf("%s and %s more", safetext.Quote(line, maxText), count(lines(rest), "line"))
 }
 
-func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
+func capital(word string) string {
+	if plain := plainly[word]; plain != "" {
+		return plain
+	}
+	return strings.ToUpper(word[:1]) + word[1:]
+}
 
 func (c *call) verbNoun(without ...string) string {
 	if c.noun == "" || slices.Contains(without, c.noun) {
@@ -261,15 +297,15 @@ func run(c *call) string {
 			method = safetext.Word(strings.ToUpper(m), maxWord) + " request"
 		}
 		return fmt.Sprintf("Send a %s to %s", method, safetext.Word(text, maxText))
-	case language == "regex" || language == "glob" || language == "cron" || language == "template":
+	case languages[language] == "":
 		return ""
 	}
-	names := map[string]string{"sql": "SQL", "javascript": "JavaScript", "python": "Python", "mongodb": "MongoDB", "graphql": "GraphQL", "cypher": "Cypher", "promql": "PromQL"}
-	name := names[language]
-	if name == "" {
-		name = safetext.Word(language, maxWord)
-	}
-	return fmt.Sprintf("Run %s on %s: %s", name, c.server, quoted(text))
+	return fmt.Sprintf("Run %s on %s: %s", languages[language], c.server, quoted(text))
+}
+
+// languages are those of a text that is carried out, as people call them.
+var languages = map[string]string{
+	"sql": "SQL", "javascript": "JavaScript", "python": "Python", "mongodb": "MongoDB", "graphql": "GraphQL", "cypher": "Cypher", "promql": "PromQL",
 }
 
 // send is the sentence of a message to somebody.
@@ -287,13 +323,17 @@ func send(c *call) string {
 			to += ", " + name + " " + also
 		}
 	}
-	return fmt.Sprintf("%s to %s: %s", c.verbNoun(), to, quoted(about))
+	what := c.verbNoun()
+	if strings.HasPrefix(c.noun, "to ") {
+		what += "," // or the one place reads as a part of the other
+	}
+	return fmt.Sprintf("%s to %s: %s", what, to, quoted(about))
 }
 
 // The verbs of a message, and the members that have whom it goes to and what it is about.
 var (
 	sending    = []string{"send", "reply", "forward", "post", "publish"}
-	recipients = []string{"to", "recipient", "recipients", "email", "to_email", "channel", "channel_id", "chat_id", "user", "phone", "address"}
+	recipients = []string{"to", "recipient", "recipients", "email", "emails", "to_email", "channel", "channel_id", "chat_id", "user", "user_id", "group_id", "phone", "address"}
 	about      = []string{"subject", "title", "message", "text", "body", "content", "comment"}
 )
 
@@ -315,7 +355,10 @@ func pay(c *call) string {
 	}
 	text := fmt.Sprintf("%s: %s %s", c.verbNoun(), amount, currency)
 	if to := c.one("to", "recipient", "payee", "iban", "account", "destination", "to_account", "customer", "charge"); to != "" {
-		text += " to " + to
+		return text + " to " + to
+	}
+	if about := c.with(slices.Concat(sums, currencies)...); about != "" {
+		text += "; " + about
 	}
 	return text
 }
@@ -402,83 +445,10 @@ func (c *call) describes(name string) string {
 	return c.tool.Definition.Description + " " + string(schema.Properties[name])
 }
 
-// act is the sentence of a verb with its object.
-func act(c *call) string {
-	if c.verb == "" {
-		return ""
-	}
-	for _, m := range c.members {
-		if names, n := phrase(m.Value); n > 0 && bytes.HasPrefix(bytes.TrimSpace(m.Value), []byte("[")) {
-			noun := c.noun
-			if n == 1 {
-				noun = single(noun)
-			}
-			if names != "" && n == 1 {
-				return fmt.Sprintf("%s %s of %s", strings.TrimSpace(capital(c.verb)+" "+noun), names, c.server)
-			}
-			if noun == "" {
-				noun = "of " + safetext.Word(m.Name, maxWord)
-			}
-			text := fmt.Sprintf("%s %d %s of %s", capital(c.verb), n, noun, c.server)
-			if its, isObject := onlyObject(m.Value); isObject {
-				names = (&call{members: its}).with("")
-			}
-			if names != "" {
-				text += ": " + names
-			}
-			return text
-		}
-	}
-	text, object := c.verbNoun(), ""
-	for _, name := range objects {
-		if object = c.one(name); object != "" {
-			text, object = text+" "+object, name
-			break
-		}
-	}
-	if object == "" && c.noun == "" || slices.Contains(bringing, c.verb) {
-		text += " on " + c.server
-	} else {
-		text += " of " + c.server
-	}
-	if with := c.with(object); with != "" {
-		text += ": " + with
-	}
-	return text
-}
-
-var (
-	// objects are members that name the thing itself.
-	objects = strings.Fields("path file_path file name title key id uri url username email query selector element ref")
-	// bringing are verbs of a thing that comes to the server, so that it is not one of the server.
-	bringing = strings.Fields("add create deploy grant import insert install invite post publish push share submit upload")
-)
-
-// with writes the first members with their values. Beside an object, which it leaves out, a text of lines is left out too.
-func (c *call) with(object string) string {
-	var with []string
-	for _, m := range c.members {
-		whole, _ := textOf(m.Value)
-		if object != "" && (m.Name == object || strings.Contains(whole, "\n")) {
-			continue
-		}
-		text, _ := phrase(m.Value)
-		if text == "" {
-			text = itsName(m.Value) + "…"
-		}
-		with = append(with, safetext.Word(m.Name, maxWord)+" "+text)
-	}
-	text := strings.Join(with[:min(len(with), maxList)], ", ")
-	if more := len(with) - maxList; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
-}
-
 // plain is the sentence of a call with an unknown effect. The server's words are quoted as its words.
 func (c *call) plain() string {
 	text := "Call " + safetext.Word(c.tool.String(), 2*maxWord)
-	if with := c.with(""); with != "" {
+	if with := c.with(); with != "" {
 		text += " with " + with
 	}
 	says, _, _ := strings.Cut(strings.TrimSpace(c.tool.Definition.Description), "\n")
@@ -486,24 +456,4 @@ func (c *call) plain() string {
 		text += "; its server describes it so: " + safetext.Quote(says, maxText)
 	}
 	return text
-}
-
-// single returns the last word of a noun without the sign of the plural.
-func single(noun string) string {
-	if stem, ok := strings.CutSuffix(noun, "ies"); ok && len(stem) > 2 {
-		return stem + "y"
-	}
-	if stem, ok := strings.CutSuffix(noun, "s"); ok && len(stem) > 2 && !strings.HasSuffix(stem, "s") {
-		return stem
-	}
-	return noun
-}
-
-// onlyObject returns the members of the one object of a list.
-func onlyObject(list json.RawMessage) ([]strictjson.Member, bool) {
-	var all []json.RawMessage
-	if json.Unmarshal(list, &all) != nil || len(all) != 1 {
-		return nil, false
-	}
-	return strictjson.Members(all[0])
 }

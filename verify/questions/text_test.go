@@ -48,6 +48,11 @@ func write(b *strings.Builder, n *html.Node, pre bool) {
 		return
 	case n.Type == html.TextNode:
 		if text := strings.Join(strings.Fields(n.Data), " "); text != "" {
+			if strings.HasPrefix(n.Data, ".") { // nothing is between it and the text before
+				before := strings.TrimRight(b.String(), " ")
+				b.Reset()
+				b.WriteString(before)
+			}
 			b.WriteString(text + " ")
 		}
 		return

@@ -1,0 +1,182 @@
+package display
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-go/fairlead/hitl/safetext"
+	"github.com/fairlead-go/fairlead/internal/strictjson"
+)
+
+// act is the sentence of a verb with its object.
+func act(c *call) string {
+	if c.verb == "" {
+		return ""
+	}
+	place := " of " + c.server
+	if slices.Contains(bringing, c.verb) {
+		place = " on " + c.server
+	}
+	text, left := c.several(place)
+	sign := "; "
+	if strings.HasSuffix(text, place) {
+		sign = ": "
+	}
+	if text == "" {
+		sign = ": "
+		object, name := c.object()
+		if object == "" && c.noun == "" {
+			place = " on " + c.server
+		}
+		text, left = strings.TrimSuffix(c.verbNoun()+" "+object, " ")+place, name
+		if object != "" && c.isNoun(name) {
+			text = fmt.Sprintf("%s %s %s%s", capital(c.verb), single(c.noun), object, place)
+		}
+	}
+	if with := c.with(left); with != "" {
+		text += sign + with
+	}
+	return text
+}
+
+// several is the sentence of a list of things that a call acts on, without the rest of its arguments; "" for none.
+func (c *call) several(place string) (text, list string) {
+	for _, are := range []func(name string) bool{c.isNoun, func(name string) bool { return slices.Contains(lists, name) }} {
+		for _, m := range c.members {
+			names, n := phrase(m.Value)
+			if n == 0 || !bytes.HasPrefix(bytes.TrimSpace(m.Value), []byte("[")) || !are(m.Name) {
+				continue
+			}
+			noun := cmp.Or(c.noun, safetext.Word(m.Name, maxWord))
+			if n == 1 {
+				noun = single(noun)
+			}
+			if names != "" && n == 1 {
+				return fmt.Sprintf("%s %s %s%s", capital(c.verb), noun, names, place), m.Name
+			}
+			text := fmt.Sprintf("%s %d %s%s", capital(c.verb), n, noun, place)
+			if its, isObject := onlyObject(m.Value); isObject {
+				names = first(its, false)
+			}
+			if names != "" {
+				text += ": " + names
+			}
+			return text, m.Name
+		}
+	}
+	return "", ""
+}
+
+// object returns the member that names the thing itself: one that is called like the noun, or else by a common name.
+func (c *call) object() (object, name string) {
+	if c.verb == "type" { // an element is where it goes
+		return c.one("text"), "text"
+	}
+	for _, m := range c.members {
+		if text, n := phrase(m.Value); c.isNoun(m.Name) && n == 1 && !bytes.HasPrefix(bytes.TrimSpace(m.Value), []byte("[")) && text != "" && !strings.Contains(text, `\n`) {
+			return text, m.Name
+		}
+	}
+	for _, name := range objects {
+		if object = c.one(name); object != "" {
+			return object, name
+		}
+	}
+	return "", ""
+}
+
+// isNoun reports whether a member is called like the noun, or has the names or numbers of such things: issue_number is that
+// of an issue, and entityNames are those of entities.
+func (c *call) isNoun(name string) bool {
+	words, noun := wordsOf(name), strings.Fields(c.noun)
+	if len(words) > 1 && slices.Contains(naming, single(words[len(words)-1])) {
+		words = words[:len(words)-1]
+	}
+	if len(words) == 0 || len(noun) == 0 {
+		return false
+	}
+	if c.noun == "pull request" && slices.Equal(words, noun[:1]) {
+		return true
+	}
+	words[len(words)-1], noun[len(noun)-1] = single(words[len(words)-1]), single(noun[len(noun)-1])
+	return slices.Equal(words, noun) || len(words) == 1 && words[0] == noun[len(noun)-1]
+}
+
+var (
+	// objects are members that name the thing itself.
+	objects = strings.Fields("path file_path file name title key id uri url username email query selector element ref")
+	// naming are the last words of members that name a thing or several.
+	naming = strings.Fields("name id ids number key path url uuid")
+	// lists are members with the things that a call acts on, whatever they are called.
+	lists = strings.Fields("names ids paths keys urls uris items inputs entries objects documents records rows")
+	// bringing are verbs of a thing that comes to the server, or goes elsewhere by it, so that it is not one of the server.
+	bringing = strings.Fields(`add confirm create deploy forward grant import insert install invite pay place post publish push reply send share submit type upload
+		upsert`)
+)
+
+// with writes the first members with their values. Beside an object, which it leaves out, a text of lines is left out too.
+func (c *call) with(left ...string) string {
+	besides := slices.ContainsFunc(left, func(name string) bool { return name != "" })
+	return first(slices.DeleteFunc(slices.Clone(c.members), func(m strictjson.Member) bool {
+		whole, _ := textOf(m.Value)
+		return slices.Contains(left, m.Name) || besides && strings.Contains(whole, "\n")
+	}), true)
+}
+
+// first writes the first members with their values, and how many more there are. Opens writes those of small objects too.
+func first(members []strictjson.Member, opens bool) string {
+	var with []string
+	for _, m := range members[:min(len(members), maxWith)] {
+		with = append(with, safetext.Word(m.Name, maxWord)+" "+held(m.Value, opens))
+	}
+	text := strings.Join(with, ", ")
+	if more := len(members) - maxWith; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// held writes a value as one of several, an object and a list of them by how much they hold.
+func held(v json.RawMessage, opens bool) string {
+	const small = 2
+	text, n := phrase(v)
+	members, isObject := strictjson.Members(v)
+	its, isOne := onlyObject(v)
+	switch {
+	case isObject && opens && len(members) > 0 && len(members) <= small:
+		return "(" + first(members, false) + ")"
+	case isObject:
+		return "(" + itsName(v) + count(len(members), "member") + ")"
+	case isOne && opens && text == "":
+		return "(1 element: " + first(its, false) + ")"
+	case n > 0 && text == "":
+		return "(" + count(n, "element") + ")"
+	case text == "":
+		return "(empty)"
+	}
+	return text
+}
+
+// single returns the last word of a noun without the sign of the plural.
+func single(noun string) string {
+	if stem, ok := strings.CutSuffix(noun, "ies"); ok && len(stem) > 2 {
+		return stem + "y"
+	}
+	if stem, ok := strings.CutSuffix(noun, "s"); ok && len(stem) > 2 && !strings.HasSuffix(stem, "s") {
+		return stem
+	}
+	return noun
+}
+
+// onlyObject returns the members of the one object of a list.
+func onlyObject(list json.RawMessage) ([]strictjson.Member, bool) {
+	var all []json.RawMessage
+	if json.Unmarshal(list, &all) != nil || len(all) != 1 {
+		return nil, false
+	}
+	return strictjson.Members(all[0])
+}
