@@ -41,7 +41,7 @@ var reversibles = []reversible{
 	},
 	{
 		"relations", "@modelcontextprotocol/server-memory", "create_relations", `{"relations":[{"from":"Ada","to":"Eve","relationType":"met"}]}`, false,
-		[]string{"Create 1 relation of s: from Ada, to Eve, relationType met", "can be undone by s/delete_relations, the opposite by its name"}, true,
+		[]string{"Create 1 relation on s: from Ada, to Eve, relationType met", "can be undone by s/delete_relations, the opposite by its name"}, true,
 	},
 	{
 		"an edit that was tried", "@modelcontextprotocol/server-filesystem", "edit_file", `{"path":"DIR/a.txt","edits":[{"oldText":"two","newText":"2"}]}`, true,
