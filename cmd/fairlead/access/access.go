@@ -33,7 +33,6 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/mount"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/jsonc"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/owned"
-	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"github.com/tailscale/hujson"
@@ -88,6 +87,10 @@ type Share struct {
 // An Access decides who may use the proxy. Make one with [Open]. It is safe for concurrent use.
 type Access struct {
 	File
+
+	// Brought is called with the token of each request that is let in, and until when it counts; nil is not called. Set
+	// it before the first request.
+	Brought func(c Caller, token string, until time.Time)
 
 	tls     *tls.Config
 	clients *x509.CertPool
@@ -189,17 +192,23 @@ func (a *Access) Listen(l net.Listener) net.Listener { return tls.NewListener(l,
 // A Caller is who sent a request.
 type Caller struct {
 	User   string
+	Client string   // that the token was given to (azp or client_id); "" if the token names none
+	Actors []string // who acts for the user by the token (act of RFC 8693), the current one first
 	Scopes []string // what the user may do, if they are Limited
 	// Limited reports whether the scopes count, even if there are none.
 	Limited bool
 }
 
-// String is the same for the same user with the same scopes alone, and "" for the zero value.
+// String is the same for the same user with the same client, actors and scopes alone, and "" for the zero value.
 func (c Caller) String() string {
 	if c.User == "" {
 		return ""
 	}
-	return fmt.Sprintf("%q %t %q", c.User, c.Limited, c.Scopes)
+	text := fmt.Sprintf("%q %t %q", c.User, c.Limited, c.Scopes)
+	if c.Client != "" || len(c.Actors) > 0 {
+		text += fmt.Sprintf(" by %q %q", c.Client, c.Actors)
+	}
+	return text
 }
 
 type callerKey struct{}
@@ -220,10 +229,15 @@ func (a *Access) Handler(next http.Handler) http.Handler {
 			return
 		}
 		ctx := context.WithValue(r.Context(), callerKey{}, c)
-		if t := auth.TokenInfoFromContext(ctx); t != nil && r.Method == http.MethodGet { // a stream that would outlive the token
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithDeadline(ctx, t.Expiration)
-			defer cancel()
+		if t := auth.TokenInfoFromContext(ctx); t != nil {
+			if a.Brought != nil {
+				a.Brought(c, strings.Fields(r.Header.Get("Authorization"))[1], t.Expiration)
+			}
+			if r.Method == http.MethodGet { // a stream that would outlive the token
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithDeadline(ctx, t.Expiration)
+				defer cancel()
+			}
 		}
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
@@ -267,8 +281,10 @@ func (a *Access) caller(r *http.Request) (Caller, error) {
 	}
 	if t := auth.TokenInfoFromContext(r.Context()); t != nil {
 		c.User, c.Scopes, c.Limited = t.UserID, t.Scopes, a.Tokens.Scopes != ""
+		c.Client, _ = t.Extra[extraClient].(string)
+		c.Actors, _ = t.Extra[extraActors].([]string)
 	}
-	if c.User == "" || len(c.User) > maxName || safetext.Line(c.User) != c.User {
+	if !canBeShown(c.User) {
 		return c, errors.New("the token or certificate names no user, or one that cannot be shown")
 	}
 	return c, nil
@@ -334,7 +350,13 @@ func (a *Access) verify(ctx context.Context, token string) (*auth.TokenInfo, err
 	if name == "email" && claims["email_verified"] != true {
 		return nil, fmt.Errorf("%w: its email address is not verified", auth.ErrInvalidToken)
 	}
-	return &auth.TokenInfo{UserID: user, Expiration: t.Expiry, Scopes: words(claims[a.Tokens.Scopes])}, nil
+	client, actors, err := partiesOf(claims)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", auth.ErrInvalidToken, err)
+	}
+	return &auth.TokenInfo{
+		UserID: user, Expiration: t.Expiry, Scopes: words(claims[a.Tokens.Scopes]), Extra: map[string]any{extraClient: client, extraActors: actors},
+	}, nil
 }
 
 // unambiguous returns an error for a token with a claim twice, in any case, or with the name of a registered claim in
@@ -350,7 +372,7 @@ func unambiguous(token string, claims map[string]any) error {
 		}
 	}
 	for name := range claims {
-		for _, registered := range []string{"iss", "sub", "aud", "exp", "nbf", "iat", "jti"} {
+		for _, registered := range []string{"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "act", "azp", "client_id"} {
 			if name != registered && strings.EqualFold(name, registered) {
 				return fmt.Errorf("it can be read in two ways: its claim %q is %q in another case", name, registered)
 			}

@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -256,5 +257,59 @@ func TestCertificates(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// What a token states of its client and of who acts for the user is known beside the user. One that states it so that it
+// cannot be recorded counts for nobody.
+func TestClientAndActorsOfAToken(t *testing.T) {
+	t.Parallel()
+	c, a, _ := changes(t)
+	key := c.has("old")["old"]
+	var got access.Caller
+	var brought string
+	a.Brought = func(_ access.Caller, token string, _ time.Time) { brought = token }
+	h := a.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = access.Of(r.Context()) }))
+	as := func(claims string) (int, access.Caller) {
+		got = access.Caller{}
+		token := oidctest.SignIDToken(key, "old", oidc.ES256, fmt.Sprintf(`{"iss":%q,"aud":"here","sub":"ann","exp":%d%s}`, c.url, time.Now().Add(time.Hour).Unix(), claims))
+		r := httptest.NewRequest(http.MethodPost, "http://a/mcp", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if (w.Code == http.StatusOK) != (brought == token) {
+			t.Errorf("%s: got %d, and the token was handed on: %t", claims, w.Code, brought == token)
+		}
+		return w.Code, got
+	}
+	names := make(map[string]string)
+	for claims, want := range map[string]access.Caller{
+		``:                                {User: "ann"},
+		`,"azp":"desk"`:                   {User: "ann", Client: "desk"},
+		`,"client_id":"desk","scope":"x"`: {User: "ann", Client: "desk"},
+		`,"azp":"cli","client_id":"desk"`: {User: "ann", Client: "cli"},
+		`,"act":{"sub":"planner"}`:        {User: "ann", Actors: []string{"planner"}},
+		`,"act":{"client_id":"planner"}`:  {User: "ann", Actors: []string{"planner"}},
+		`,"azp":"desk","act":{"sub":"coder","act":{"sub":"planner"}}`: {User: "ann", Client: "desk", Actors: []string{"coder", "planner"}},
+	} {
+		status, got := as(claims)
+		if status != http.StatusOK || got.User != want.User || got.Client != want.Client || !slices.Equal(got.Actors, want.Actors) {
+			t.Errorf("%s: got %d, %+v, want %+v", claims, status, got, want)
+		}
+		if strings.Contains(claims, `"azp":"desk"`) {
+			names[got.String()] = claims
+		}
+	}
+	if len(names) != 2 {
+		t.Errorf("callers with other actors have the same name: %v", names)
+	}
+	for _, claims := range []string{
+		`,"azp":7`, `,"azp":""`, `,"client_id":["a"]`, `,"act":"planner"`, `,"act":{}`, `,"act":{"sub":""}`, `,"act":{"sub":"a\u202eb"}`,
+		`,"act":{"sub":"a","act":null}`, `,"act":` + strings.Repeat(`{"sub":"a","act":`, 8) + `{"sub":"a"}` + strings.Repeat("}", 8),
+		`,"ACT":{"sub":"planner"}`,
+	} {
+		if status, got := as(claims); status != http.StatusUnauthorized {
+			t.Errorf("%s: got %d, %+v", claims, status, got)
+		}
 	}
 }

@@ -2,12 +2,20 @@ package access
 
 import (
 	"context"
+	"net/http"
 	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
 )
 
 // WatchEvery is [Access.Watch] with another distance.
 func WatchEvery(ctx context.Context, a *Access, every time.Duration, report func(error)) {
 	a.watch(ctx, every, every, report)
+}
+
+// RenewBy is [Access.Renew] by a client of its own.
+func RenewBy(ctx context.Context, a *Access, client *http.Client) error {
+	return a.renew(oidc.ClientContext(ctx, client))
 }
 
 // Age lets the keys of the issuer be so old.

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -14,14 +15,16 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
 )
 
 const (
 	// renewEvery is how often the keys of the issuer are fetched anew, so that one that it has taken back ends. They are
-	// also fetched for a token of a key that is not known.
+	// also fetched for a token of a key that is not known, once in fetchEvery.
 	renewEvery = 10 * time.Minute
 	// renewAgain is when that is tried again after it failed.
 	renewAgain = time.Minute
+	fetchEvery = 10 * time.Second
 	// oldest is how long keys count that could not be renewed.
 	oldest = time.Hour
 )
@@ -89,6 +92,46 @@ func (answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
+// A seldom fetches the keys of an issuer once in [fetchEvery], however many tokens name a key that is not among them, since
+// anyone can write such a token. Between two times the last answer is repeated, also if there was none. The time begins
+// with the first fetch for a token, so that a key which is new since the keys were renewed counts at once.
+type seldom struct {
+	next http.RoundTripper
+
+	mu      sync.Mutex
+	renewed bool
+	fetched time.Time
+	last    http.Response
+	body    []byte
+	err     error
+}
+
+// maxKeys is how many bytes the keys of an issuer may have.
+const maxKeys = 1 << 20
+
+func (s *seldom) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.fetched) >= fetchEvery {
+		res, err := s.next.RoundTrip(r)
+		if err == nil {
+			s.last = *res
+			s.body, err = io.ReadAll(io.LimitReader(res.Body, maxKeys))
+			_ = res.Body.Close()
+		}
+		if s.err = err; s.renewed {
+			s.fetched = time.Now()
+		}
+		s.renewed = true
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	res := s.last
+	res.Request, res.Body = r, io.NopCloser(bytes.NewReader(s.body))
+	return &res, nil
+}
+
 // unreachable returns an error that time may mend as an [AwayError]. A certificate that does not count is not one.
 func unreachable(err error) error {
 	if _, already := errors.AsType[*AwayError](err); already || err == nil {
@@ -130,7 +173,11 @@ func (a *Access) renew(ctx context.Context) error {
 	}
 	// The verifier of the provider fetches keys for the first token, which may be when the issuer is away. A verifier of
 	// these keys takes the algorithms that the provider's own would.
-	keys := keySet{oidc.NewRemoteKeySet(context.WithoutCancel(ctx), at.Keys)}
+	own := context.WithoutCancel(ctx)
+	if asks, ok := ctx.Value(oauth2.HTTPClient).(*http.Client); ok {
+		own = oidc.ClientContext(own, &http.Client{Timeout: asks.Timeout, Transport: &seldom{next: asks.Transport}})
+	}
+	keys := keySet{oidc.NewRemoteKeySet(own, at.Keys)}
 	if _, err := keys.VerifySignature(ctx, unsigned); notFetched(err) {
 		return fmt.Errorf("%s: %w", at.Keys, err)
 	}

@@ -141,10 +141,10 @@ func TestWrongTokens(t *testing.T) {
 }
 
 // A token of a key that the issuer has added counts at once, and one of a key that it has replaced until the keys are
-// renewed, which each token of an unknown key does.
+// renewed. A token of an unknown key does that, once in a time.
 func TestKeyThatRotates(t *testing.T) {
 	t.Parallel()
-	c, _, as := changes(t)
+	c, a, as := changes(t)
 	old := c.has("old")["old"]
 	for _, row := range []struct {
 		name string
@@ -155,6 +155,7 @@ func TestKeyThatRotates(t *testing.T) {
 		{"B374: before", []string{"old"}, "old", http.StatusOK},
 		{"B374: added", []string{"old", "new"}, "new", http.StatusOK},
 		{"B374: the old one beside it", []string{"old", "new"}, "old", http.StatusOK},
+		{"B374: another one, too soon", []string{"new", "third"}, "third", http.StatusUnauthorized},
 		{"B374: another one, once the old one is gone", []string{"new", "third"}, "third", http.StatusOK},
 		{"B374: the old one, which is gone", []string{"new", "third"}, "old", http.StatusUnauthorized},
 	} {
@@ -165,6 +166,11 @@ func TestKeyThatRotates(t *testing.T) {
 		}
 		if got := as(row.key, by); got != row.want {
 			t.Errorf("%s: got %d, want %d", row.name, got, row.want)
+		}
+		if row.want == http.StatusUnauthorized {
+			if err := a.Renew(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }
