@@ -72,18 +72,36 @@ func canonicalOf(arguments []byte) []byte {
 // maxClient is how many bytes of the client's identifiers are recorded.
 const maxClient = 4 << 10
 
-// identify adds how the client identifies the call, once for each call.
+// identify adds who makes the call, and how the client identifies it, once for each call.
 func (p *passage) identify(r *Record, call *middleware.Call) {
-	ids := callstate.ClientIDs(call)
-	if p.named || ids == nil {
+	if p.named {
 		return
 	}
 	p.named = true
+	if p.trail.o.Caller != nil {
+		r.Caller = p.caller(p.trail.o.Caller(p.kept.Context, *call))
+	}
+	ids := callstate.ClientIDs(call)
+	if ids == nil {
+		return
+	}
 	named, err := jsontree.Decode(ids)
 	if err != nil || len(ids) > maxClient {
 		named = fmt.Sprintf("[%d bytes left out]", len(ids))
 	}
 	r.Client, _ = json.Marshal(p.clean(named)) //nolint:errchkjson // texts and numbers
+}
+
+// caller returns who makes the call as it is recorded, nil for nobody.
+func (p *passage) caller(c Caller) *Caller {
+	if c.User == "" && c.Client == "" && len(c.Actors) == 0 && c.Agent == "" {
+		return nil
+	}
+	own := &Caller{User: short(c.User), Client: short(c.Client), Agent: short(p.redact.Text(c.Agent))} // others have the form of a secret
+	for _, actor := range c.Actors {
+		own.Actors = append(own.Actors, short(actor))
+	}
+	return own
 }
 
 // clean returns identifiers without texts that have the form of a secret. Their names do not show that they are one: elsewhere a

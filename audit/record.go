@@ -67,6 +67,8 @@ type Record struct {
 	// package flow traced them: without their texts.
 	Sources []Source `json:"sources,omitempty"`
 
+	// Caller is who makes the call, as [Options].Caller has it: in the first record of the call that is written.
+	Caller *Caller `json:"caller,omitempty"`
 	// Client is what the client calls this call, its turn and its conversation in _meta, a JSON object: in the first
 	// record of the call that is written.
 	Client json.RawMessage `json:"client,omitempty"`
@@ -91,6 +93,16 @@ type Record struct {
 
 	// Durable requires that Write returns only once the record outlives a loss of power.
 	Durable bool `json:"-"`
+}
+
+// A Caller is who makes a call. Its texts are cut if they are too long.
+type Caller struct {
+	User   string `json:"user,omitempty"`   // the person, as the host has verified it
+	Client string `json:"client,omitempty"` // the OAuth client that the person's token was given to
+	// Actors act for the person by the token (act of RFC 8693): the one that made the call, then the one that it acts for,
+	// and so on. The last one is the closest to the person.
+	Actors []string `json:"actors,omitempty"`
+	Agent  string   `json:"agent,omitempty"` // what the client calls itself, which nobody has verified
 }
 
 // An Undo is a call that takes another one back, as far as the names of their tools show.

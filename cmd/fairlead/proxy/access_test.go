@@ -30,11 +30,18 @@ import (
 	"github.com/fairlead-go/fairlead/hitl/approvals"
 	"github.com/fairlead-go/fairlead/hitl/inbox"
 	"github.com/fairlead-go/fairlead/ratelimit"
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // opened returns an access by tokens to 127.0.0.1, and what sends requests with the token of a user. Bob may approve.
 func opened(t *testing.T) (*access.Access, func(user, scopes string) *http.Client) {
+	t.Helper()
+	return openedWith(t, "")
+}
+
+// openedWith is opened, with further claims in each token.
+func openedWith(t *testing.T, claims string) (*access.Access, func(user, scopes string) *http.Client) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -57,7 +64,7 @@ func opened(t *testing.T) (*access.Access, func(user, scopes string) *http.Clien
 		t.Fatal(err)
 	}
 	return a, func(user, scopes string) *http.Client {
-		token := oidctest.SignIDToken(key, "k", oidc.ES256, fmt.Sprintf(`{"iss":%q,"aud":"here","sub":%q,"scope":%q,"exp":%d}`, served.URL, user, scopes, time.Now().Add(time.Hour).Unix()))
+		token := oidctest.SignIDToken(key, "k", oidc.ES256, fmt.Sprintf(`{"iss":%q,"aud":"here","sub":%q,"scope":%q,"exp":%d%s}`, served.URL, user, scopes, time.Now().Add(time.Hour).Unix(), claims))
 		return &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			r = r.Clone(r.Context())
 			r.Header.Set("Authorization", "Bearer "+token)
@@ -231,5 +238,44 @@ func TestApproverDecidesAtAnyReplica(t *testing.T) {
 	slices.Sort(got)
 	if got[0] != "ann: it is gone" || !strings.Contains(got[1], "bob: ") || !strings.Contains(got[1], "was not called") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Who makes a call is in its record, before the call is made, as the token and the client state it: person, client, agent
+// and sub-agent, and what the program calls itself.
+func TestIdentityIsRecorded(t *testing.T) {
+	t.Parallel()
+	for _, version := range mcptest.Versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			a, as := openedWith(t, `,"azp":"desk","act":{"sub":"coder","act":{"sub":"planner"}}`)
+			var mu sync.Mutex
+			var records []audit.Record
+			at := listenOn(t, proxy.Options{
+				Servers: []proxy.Server{child(t, "things")}, Access: a, Policy: decided(t, `{}`),
+				Confirm: hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+					return hitl.Decision{Verdict: hitl.Approved, By: "bob"}, nil
+				}),
+				Audit: audit.SinkFunc(func(_ context.Context, r audit.Record) error {
+					mu.Lock()
+					defer mu.Unlock()
+					records = append(records, r)
+					return nil
+				}),
+			})
+			cs := mcptest.Dial(t, mcp.NewClient(&mcp.Implementation{Name: "editor", Version: "2"}, nil), &mcp.StreamableClientTransport{Endpoint: at, HTTPClient: as("ann", "*.all")}, version)
+			if res, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "delete_thing", Arguments: map[string]any{"of": "ann"}}); err != nil || res.IsError {
+				t.Fatalf("got %v, %v", res, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if len(records) != 2 || records[0].Kind != audit.Intent || records[0].By != "bob" || records[1].Caller != nil {
+				t.Fatalf("got %+v", records)
+			}
+			want := &audit.Caller{User: "ann", Client: "desk", Actors: []string{"coder", "planner"}, Agent: "editor 2"}
+			if diff := cmp.Diff(want, records[0].Caller); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }

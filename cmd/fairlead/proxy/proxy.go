@@ -106,7 +106,7 @@ func New(o Options) (*Proxy, error) {
 		p.o.Doubt = doubt.NewLedger(doubt.LedgerOptions{Logger: o.Logger})
 	}
 	if o.Audit != nil {
-		p.trail = audit.New(o.Audit, audit.Options{Logger: o.Logger})
+		p.trail = audit.New(o.Audit, audit.Options{Caller: callerOf, Logger: o.Logger})
 	}
 	if _, err := p.plan().newSet(access.Caller{}); err != nil {
 		return nil, err
