@@ -165,12 +165,32 @@ func (r *proxyRun) openCredentials(ctx context.Context) error {
 		o.Tell = nil // the user's client does
 	}
 	keeper := credentials.New(ctx, o)
+	if err := r.exchange(keeper); err != nil {
+		return err
+	}
 	r.options.SignIn = keeper.Handler(proxy.SignInPath)
-	r.options.Credentials = func(user string, s proxy.Server) (http.RoundTripper, error) {
-		if !signsIn(s) {
+	r.options.Credentials = func(caller access.Caller, s proxy.Server) (http.RoundTripper, error) {
+		switch {
+		case !signsIn(s):
 			return proxy.Pool(), nil
+		case keeper.Exchanges(s.Name):
+			return keeper.ExchangeAccount(caller.String(), caller.User, s.Name, s.URL, proxy.Pool())
 		}
-		return keeper.Account(user, s.Name, s.URL, proxy.Pool())
+		return keeper.Account(caller.User, s.Name, s.URL, proxy.Pool())
+	}
+	return nil
+}
+
+// exchange has the tokens by which users reach the proxy exchanged for those of the servers that --oauth names for it.
+func (r *proxyRun) exchange(keeper *credentials.Keeper) error {
+	for _, s := range r.options.Servers {
+		if !keeper.Exchanges(s.Name) {
+			continue
+		}
+		if r.options.Access == nil || r.options.Access.Tokens == nil {
+			return fmt.Errorf(`--oauth: the server %q exchanges the tokens of users; name their issuer in "tokens" of --access`, s.Name)
+		}
+		r.options.Access.Brought = func(c access.Caller, token string, until time.Time) { keeper.Bring(c.String(), token, until) }
 	}
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 )
@@ -27,14 +26,17 @@ type Account struct {
 	url          *url.URL
 	client       Client
 	next         http.RoundTripper
-	service      auth.OAuthHandler // of a client's own credentials; nil if users sign in
+	caller       string // whose own token is exchanged
+	// obtain gets a token without the user, for what the server answered, or nil before the first request; it is nil if
+	// users sign in.
+	obtain func(ctx context.Context, challenge *http.Response) (*oauth2.Token, error)
 
 	mu      sync.Mutex
 	kept    *Credential   // what seen holds
 	seen    []byte        // as it was kept at last
 	signing *signIn       // under way; nil for none
 	fresh   *refresh      // under way; nil for none
-	held    *oauth2.Token // of the service
+	held    *oauth2.Token // that was obtained
 }
 
 // A RequiredError is returned for a request that the server takes from a user alone who has signed in. It was not executed.
@@ -100,8 +102,8 @@ func (a *Account) RoundTrip(req *http.Request) (*http.Response, error) {
 			challenge = discard(res)
 		}
 	}
-	if a.service != nil {
-		return nil, &notSentError{fmt.Errorf("credentials: the server %q turned the client away with HTTP %s; check the registration of %q", a.name, challenge.Status, a.client.ID)}
+	if a.obtain != nil {
+		return nil, &notSentError{fmt.Errorf("credentials: the server %q turned the token away with HTTP %s; check the registration of %q", a.name, challenge.Status, a.client.ID)}
 	}
 	if err := a.signedIn(ctx, challenge, body); err != nil {
 		return nil, err
@@ -174,8 +176,8 @@ func (a *Account) send(req *http.Request, body func() (io.ReadCloser, error), to
 
 // token returns the token for a request, nil for none.
 func (a *Account) token(ctx context.Context) (*oauth2.Token, error) {
-	if a.service != nil {
-		return a.serviceToken()
+	if a.obtain != nil {
+		return a.heldToken(ctx)
 	}
 	c, err := a.credential(ctx)
 	if err != nil || c == nil {
@@ -212,8 +214,8 @@ func (a *Account) credential(ctx context.Context) (*Credential, error) {
 
 // another returns a token in the place of one that the server does not take, nil if there is none.
 func (a *Account) another(ctx context.Context, used *oauth2.Token, challenge *http.Response) (*oauth2.Token, error) {
-	if a.service != nil {
-		return a.serviceRefreshed(ctx, used, challenge)
+	if a.obtain != nil {
+		return a.obtained(ctx, used, challenge)
 	}
 	if used == nil {
 		return nil, nil //nolint:nilnil // there was none

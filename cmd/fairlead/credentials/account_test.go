@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/credentials"
@@ -218,6 +219,57 @@ func TestOneRefreshForAllThatWait(t *testing.T) {
 	}
 }
 
+// A storm of calls over an authorization server that is down, or that refuses, makes a request or few, since all that wait
+// at a time share one; and one when it is back.
+func TestRefreshStorms(t *testing.T) {
+	t.Parallel()
+	const calls = 200
+	storm := func(f *fixture, a *credentials.Account) (failed int64) {
+		var all sync.WaitGroup
+		var faults atomic.Int64
+		for range calls {
+			all.Go(func() {
+				if _, err := send(t.Context(), a, f.server.URL); err != nil {
+					faults.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		return faults.Load()
+	}
+	t.Run("B388: the issuer is there", func(t *testing.T) {
+		f := newFixture(t, nil)
+		ann := f.signIn(t, "ann")
+		f.server.Expire()
+		if failed, got := storm(f, ann), f.server.Count("refresh_token"); failed != 0 || got != 1 {
+			t.Errorf("%d calls failed, with %d refreshes", failed, got)
+		}
+	})
+	t.Run("B388: the issuer is away, and comes back", func(t *testing.T) {
+		f := newFixture(t, nil)
+		ann := f.signIn(t, "ann")
+		f.server.Expire()
+		f.server.Down(true)
+		if failed, got := storm(f, ann), f.server.Count("refresh_token"); failed != calls || got >= calls/2 {
+			t.Errorf("%d calls failed, with %d refreshes", failed, got)
+		}
+		f.server.Down(false)
+		before := f.server.Count("refresh_token")
+		if failed, got := storm(f, ann), f.server.Count("refresh_token")-before; failed != 0 || got != 1 {
+			t.Errorf("when it is back %d calls failed, with %d refreshes", failed, got)
+		}
+	})
+	t.Run("B388: the issuer refuses", func(t *testing.T) {
+		f := newFixture(t, nil)
+		ann := f.signIn(t, "ann")
+		f.server.Expire()
+		f.server.Forget()
+		if failed, got := storm(f, ann), f.server.Count("refresh_token"); failed != calls || got != 1 {
+			t.Errorf("%d calls failed, with %d refreshes", failed, got)
+		}
+	})
+}
+
 // An authorization server that is down is an outage and no reason to sign in again; what it answers is in no error.
 func TestOutageOfTheAuthorizationServer(t *testing.T) {
 	t.Parallel()
@@ -357,19 +409,21 @@ func TestCallbackIsChecked(t *testing.T) {
 		at      string
 		want    int
 	}{
-		{"the page, by another user", bob, page, http.StatusForbidden},
+		{"B383: the page, by another user", bob, page, http.StatusForbidden},
 		{"a page that is not there", ann, page + "x", http.StatusGone},
-		{"without a state", ann, back("code=x"), http.StatusGone},
-		{"with another state", ann, back("code=x&state=" + state + "x"), http.StatusGone},
-		{"of another user", bob, back("code=x&state=" + state), http.StatusForbidden},
-		{"in another browser", f.server.Browser(t, "ann", as("ann")), back("code=x&state=" + state), http.StatusForbidden},
+		{"B380: without a state", ann, back("code=x"), http.StatusGone},
+		{"B380: with another state", ann, back("code=x&state=" + state + "x"), http.StatusGone},
+		{"B383: of another user", bob, back("code=x&state=" + state), http.StatusForbidden},
+		{"B383: in another browser", f.server.Browser(t, "ann", as("ann")), back("code=x&state=" + state), http.StatusForbidden},
 		{"the user signs in", ann, address.String(), http.StatusOK},
-		{"twice", ann, back("code=x&state=" + state), http.StatusGone},
-		{"the page, afterwards", ann, page, http.StatusGone},
+		{"B381: twice", ann, back("code=x&state=" + state), http.StatusGone},
+		{"B382: the page, afterwards", ann, page, http.StatusGone},
 	} {
-		if status, text := credentialstest.Get(t, c.browser, c.at); status != c.want {
-			t.Errorf("%s: got HTTP %d, want %d: %s", c.name, status, c.want, text)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if status, text := credentialstest.Get(t, c.browser, c.at); status != c.want {
+				t.Errorf("got HTTP %d, want %d: %s", status, c.want, text)
+			}
+		})
 	}
 	check(t, a, f.server, "ann")
 }
@@ -400,10 +454,12 @@ func TestLateCallbackIsRefused(t *testing.T) {
 	_, _, over := required.SignIn()
 	stop()
 	<-over
-	status, _ := credentialstest.Get(t, browser, page.URL+"/credentials/callback?code=x&state="+address.Query().Get("state"))
-	if status != http.StatusGone {
-		t.Errorf("got HTTP %d", status)
-	}
+	t.Run("B382: after the time", func(t *testing.T) {
+		status, _ := credentialstest.Get(t, browser, page.URL+"/credentials/callback?code=x&state="+address.Query().Get("state"))
+		if status != http.StatusGone {
+			t.Errorf("got HTTP %d", status)
+		}
+	})
 	if got := f.server.Count("authorization_code"); got != 0 {
 		t.Errorf("%d codes were exchanged", got)
 	}
@@ -423,10 +479,27 @@ func TestMetadataThatDoesNotMatch(t *testing.T) {
 		change func(*credentialstest.Server)
 		begins bool // the user is sent to the issuer
 	}{
-		"the resource is another":        {func(s *credentialstest.Server) { s.Resource = "https://bank.example/mcp" }, false},
-		"the issuer is another":          {func(s *credentialstest.Server) { s.IssuerName = "https://bank.example" }, false},
-		"the callback's issuer is other": {func(s *credentialstest.Server) { s.Iss = "https://bank.example" }, true},
-		"the token endpoint redirects":   {func(s *credentialstest.Server) { s.Redirect = elsewhere.URL }, true},
+		"B386: the resource is another":                {func(s *credentialstest.Server) { s.Resource = "https://bank.example/mcp" }, false},
+		"B386: the issuer is another":                  {func(s *credentialstest.Server) { s.IssuerName = "https://bank.example" }, false},
+		"B386: the token endpoint redirects":           {func(s *credentialstest.Server) { s.Redirect = elsewhere.URL }, true},
+		"B386: the metadata redirects to another host": {func(s *credentialstest.Server) { s.Metadata = elsewhere.URL }, false},
+		"B386: the authorization server has no TLS":    {func(s *credentialstest.Server) { s.Elsewhere = "http://bank.example" }, false},
+		"B386: the page of the issuer is a script":     {func(s *credentialstest.Server) { s.Authorize = "javascript:alert(1)" }, false},
+		"B386: the page of the issuer has no TLS":      {func(s *credentialstest.Server) { s.Authorize = "http://bank.example/authorize" }, false},
+		"B384: the callback's issuer is another":       {func(s *credentialstest.Server) { s.Iss = "https://bank.example" }, true},
+		"B384: the callback has no issuer":             {func(s *credentialstest.Server) { s.Iss = "none" }, true},
+		"B385: the user did not agree":                 {func(s *credentialstest.Server) { s.Refuses = "access_denied" }, true},
+		"B385: the authorization server has an error":  {func(s *credentialstest.Server) { s.Refuses = "server_error" }, true},
+		"B387: the token endpoint answers a page":      {func(s *credentialstest.Server) { s.Rubbish = "<html>access-secret</html>" }, true},
+		"B387: the token endpoint answers no token":    {func(s *credentialstest.Server) { s.Rubbish = `{"refresh_token": "access-secret"}` }, true},
+		"B387: the token is a number":                  {func(s *credentialstest.Server) { s.Rubbish = `{"access_token": 7, "token_type": "Bearer"}` }, true},
+		"B387: the token is of another type":           {func(s *credentialstest.Server) { s.Rubbish = `{"access_token": "access-secret", "token_type": "mac"}` }, true},
+		"B387: the answer is two objects": {func(s *credentialstest.Server) {
+			s.Rubbish = `{"access_token": "access-secret"}{"access_token": "access-secret"}`
+		}, true},
+		"B387: the answer is too long": {func(s *credentialstest.Server) {
+			s.Rubbish = `{"access_token": "` + strings.Repeat("access-secret", 1<<18) + `"}`
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, nil)
@@ -438,7 +511,7 @@ func TestMetadataThatDoesNotMatch(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			if begins {
-				if status, text := credentialstest.SignIn(t, f.server.Browser(t, "ann", as("ann")), required.Page); status != http.StatusBadGateway {
+				if status, text := credentialstest.SignIn(t, f.server.Browser(t, "ann", as("ann")), required.Page); status != http.StatusBadGateway || strings.Contains(text, "access-") {
 					t.Errorf("got HTTP %d: %s", status, text)
 				}
 			}
@@ -447,6 +520,9 @@ func TestMetadataThatDoesNotMatch(t *testing.T) {
 			}
 			if len(got) > 0 {
 				t.Errorf("another host got %q", got)
+			}
+			if strings.Contains(f.log.String(), "access-secret") {
+				t.Errorf("the log has what the token endpoint answered: %s", f.log)
 			}
 		})
 	}

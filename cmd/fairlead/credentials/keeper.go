@@ -43,9 +43,13 @@ type Keeper struct {
 	page   page
 
 	mu       sync.Mutex
-	accounts map[[2]string]*Account // by user, and server's name and URL
+	accounts map[[3]string]*Account // by caller, user, and server's name and URL
 	tickets  map[string]*signIn     // under way, by what opens their pages
 	states   map[string]*signIn     // those whose callback has not come, by their states
+
+	exchanges bool               // a server's tokens are got for those of users
+	subjects  map[string]subject // these, by callers
+	swept     time.Time
 }
 
 // New returns a keeper. Sign-ins that are under way, and the page on this machine, end with ctx.
@@ -53,29 +57,44 @@ func New(ctx context.Context, o Options) *Keeper {
 	if o.Store == nil {
 		panic("credentials: Options.Store is nil")
 	}
-	return &Keeper{
+	k := &Keeper{
 		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), client: newClient(cmp.Or(o.Transport, http.DefaultTransport)), ctx: ctx,
-		accounts: make(map[[2]string]*Account), tickets: make(map[string]*signIn), states: make(map[string]*signIn),
+		accounts: make(map[[3]string]*Account), tickets: make(map[string]*signIn), states: make(map[string]*signIn),
+		subjects: make(map[string]subject),
 	}
+	for _, c := range o.Clients {
+		k.exchanges = k.exchanges || c.exchanges()
+	}
+	return k
 }
 
 // Account returns the account of a user at a server. Its requests go through next, nil for http.DefaultTransport.
 func (k *Keeper) Account(user, name, server string, next http.RoundTripper) (*Account, error) {
+	if k.Exchanges(name) {
+		return nil, fmt.Errorf("credentials: the server %q wants no user to sign in: the tokens by which users reach the proxy are exchanged", name)
+	}
+	return k.account("", user, name, server, next)
+}
+
+func (k *Keeper) account(caller, user, name, server string, next http.RoundTripper) (*Account, error) {
 	u, err := url.Parse(server)
 	if err != nil {
 		return nil, fmt.Errorf("credentials: the server %q: %w", name, err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	at := [2]string{user, name + " " + server}
+	at := [3]string{caller, user, name + " " + server}
 	if a := k.accounts[at]; a != nil {
 		return a, nil
 	}
-	a := &Account{keeper: k, user: user, name: name, url: u, server: server, client: k.o.Clients[name], next: cmp.Or(next, http.DefaultTransport)}
-	if a.client.Grant == grantClient {
-		if a.service, err = a.client.service(k.client); err != nil {
+	a := &Account{keeper: k, caller: caller, user: user, name: name, url: u, server: server, client: k.o.Clients[name], next: cmp.Or(next, http.DefaultTransport)}
+	switch {
+	case a.client.Grant == grantClient:
+		if a.obtain, err = a.service(); err != nil {
 			return nil, fmt.Errorf("credentials: the server %q: %w", name, err)
 		}
+	case a.client.exchanges():
+		a.obtain = a.exchanged
 	}
 	k.accounts[at] = a
 	return a, nil
@@ -83,7 +102,7 @@ func (k *Keeper) Account(user, name, server string, next http.RoundTripper) (*Ac
 
 // SignIn signs a user in at a server, and returns when that has been done. It is for a user who is waiting for it.
 func (a *Account) SignIn(ctx context.Context) error {
-	if a.service != nil {
+	if a.obtain != nil {
 		return errors.New("credentials: the server has a client's credentials, and nobody signs in")
 	}
 	challenge, err := a.challenge(ctx) //nolint:bodyclose // it has none

@@ -18,7 +18,7 @@ func (p *Proxy) withCredentials(caller access.Caller, s Server) (Server, error) 
 	if p.o.Credentials == nil || s.URL == "" || s.RoundTripper != nil {
 		return s, nil
 	}
-	through, err := p.o.Credentials(caller.User, s)
+	through, err := p.o.Credentials(caller, s)
 	if err != nil {
 		return s, fmt.Errorf("proxy: %w", err)
 	}

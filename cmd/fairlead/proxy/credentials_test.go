@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
@@ -18,6 +21,7 @@ import (
 	"github.com/fairlead-go/fairlead/cmd/fairlead/credentials/credentialstest"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
+	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -28,6 +32,7 @@ type tenancy struct {
 	server *credentialstest.Server
 	as     func(user, scopes string) *http.Client
 	log    *memo
+	keeper *credentials.Keeper
 }
 
 // A memo keeps what is logged and recorded.
@@ -42,7 +47,7 @@ func (r *memo) Write(p []byte) (int, error) {
 	return r.text.Write(p)
 }
 
-func newTenancy(t *testing.T, version string) *tenancy {
+func newTenancy(t *testing.T, version string, change ...func(*proxy.Options)) *tenancy {
 	t.Helper()
 	a, as := opened(t)
 	c := &tenancy{server: credentialstest.New(t, version == mcptest.Legacy), as: as, log: new(memo)}
@@ -54,8 +59,8 @@ func newTenancy(t *testing.T, version string) *tenancy {
 	var signIn http.Handler
 	o := proxy.Options{
 		Servers: []proxy.Server{{Name: "crm", URL: c.server.URL}}, Access: a, Policy: decided(t, `{}`),
-		Credentials: func(user string, s proxy.Server) (http.RoundTripper, error) {
-			return keeper.Account(user, s.Name, s.URL, proxy.Pool())
+		Credentials: func(caller access.Caller, s proxy.Server) (http.RoundTripper, error) {
+			return keeper.Account(caller.User, s.Name, s.URL, proxy.Pool())
 		},
 		SignIn: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { signIn.ServeHTTP(w, r) }),
 		Audit: audit.SinkFunc(func(_ context.Context, r audit.Record) error {
@@ -63,12 +68,15 @@ func newTenancy(t *testing.T, version string) *tenancy {
 			return err
 		}),
 	}
+	for _, set := range change {
+		set(&o)
+	}
 	c.at = listenOn(t, o)
 	keeper = credentials.New(t.Context(), credentials.Options{
 		Store: store, Base: strings.TrimSuffix(c.at, "/mcp") + proxy.SignInPath, Logger: slog.New(slog.NewTextHandler(c.log, nil)),
 		User: func(r *http.Request) string { return access.Of(r.Context()).User },
 	})
-	signIn = keeper.Handler(proxy.SignInPath)
+	signIn, c.keeper = keeper.Handler(proxy.SignInPath), keeper
 	return c
 }
 
@@ -199,5 +207,111 @@ func TestRefusedHandshakeKeepsNoSession(t *testing.T) {
 	c := newTenancy(t, mcptest.Legacy)
 	for range 5 { // three may be open
 		c.pageOf(t, "ann", mcptest.Legacy)
+	}
+}
+
+// Calls that wait for an approval while their user is revoked are not made when it comes, and those of another user are.
+func TestRevokedUserWithCallsWaiting(t *testing.T) {
+	t.Parallel()
+	for _, version := range mcptest.Versions {
+		t.Run("B389: "+version, func(t *testing.T) {
+			t.Parallel()
+			asked, approve := make(chan struct{}, 8), make(chan struct{})
+			c := newTenancy(t, version, func(o *proxy.Options) {
+				o.Policy = decided(t, `{"rules": [{"tool": "crm/get_user", "decide": "ask"}]}`)
+				o.Confirm = hitl.ConfirmerFunc(func(ctx context.Context, _ hitl.Request) (hitl.Decision, error) {
+					asked <- struct{}{}
+					select {
+					case <-approve:
+						return hitl.Decision{Verdict: hitl.Approved, By: "carl"}, nil
+					case <-ctx.Done():
+						return hitl.Decision{}, context.Cause(ctx)
+					}
+				})
+			})
+			type answer struct {
+				user, got string
+			}
+			answers := make(chan answer, 2)
+			for _, user := range []string{"ann", "bob"} {
+				cs := c.dial(t, user, version)
+				go func() {
+					res, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "get_user"})
+					if err != nil {
+						answers <- answer{user, err.Error()}
+						return
+					}
+					answers <- answer{user, res.Content[0].(*mcp.TextContent).Text}
+				}()
+				mcptest.Wait(t, "a question", asked)
+			}
+			if found, err := c.keeper.Revoke(t.Context(), "ann", c.server.URL); !found || err != nil {
+				t.Fatal(found, err)
+			}
+			before := len(c.server.Used())
+			close(approve)
+			for range 2 {
+				a := mcptest.Wait(t, "an answer", answers)
+				if want := map[string]string{"ann": "Ask the user to open ", "bob": "bob"}[a.user]; !strings.Contains(a.got, want) {
+					t.Errorf("%s: got %q, want %q", a.user, a.got, want)
+				}
+			}
+			if slices.Contains(c.server.Used()[before:], "ann") {
+				t.Error("the server got a token of the user who was revoked")
+			}
+		})
+	}
+}
+
+// Users whose own tokens are exchanged open no page, and each has the server's answer to the own token alone.
+func TestUsersWhoseTokensAreExchanged(t *testing.T) {
+	t.Setenv("CRM_SECRET", "secret-of-the-service")
+	for _, version := range mcptest.Versions {
+		t.Run(version, func(t *testing.T) {
+			var keeper *credentials.Keeper
+			a, as := opened(t)
+			server := credentialstest.New(t, version == mcptest.Legacy)
+			name := filepath.Join(t.TempDir(), "clients.json")
+			if err := os.WriteFile(name, fmt.Appendf(nil, `{"crm": {"client": "service", "secret": "CRM_SECRET", "issuer": %q, "grant": "token_exchange"}}`, server.Issuer), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			clients, err := credentials.ReadClients(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			store, err := credentials.OpenStore(filepath.Join(t.TempDir(), "kept"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			keeper = credentials.New(t.Context(), credentials.Options{Store: store, Clients: clients})
+			a.Brought = func(c access.Caller, token string, until time.Time) {
+				server.Enter(token, c.User)
+				keeper.Bring(c.String(), token, until)
+			}
+			at := listenOn(t, proxy.Options{
+				Servers: []proxy.Server{{Name: "crm", URL: server.URL}}, Access: a, Policy: decided(t, `{}`),
+				Credentials: func(c access.Caller, s proxy.Server) (http.RoundTripper, error) {
+					return keeper.ExchangeAccount(c.String(), c.User, s.Name, s.URL, proxy.Pool())
+				},
+			})
+			users := make(map[string]*mcp.ClientSession)
+			for _, user := range []string{"ann", "bob"} {
+				users[user] = mcptest.Dial(t, mcptest.NewClient(), &mcp.StreamableClientTransport{Endpoint: at, HTTPClient: as(user, "*.all")}, version)
+			}
+			for range 2 {
+				var all sync.WaitGroup
+				for user, cs := range users {
+					for range 4 {
+						all.Go(func() {
+							if res, err := cs.CallTool(mcptest.Context(t), &mcp.CallToolParams{Name: "get_user"}); err != nil || text(t, res) != user {
+								t.Errorf("%s: got %v, %v", user, res, err)
+							}
+						})
+					}
+				}
+				all.Wait()
+				server.Expire()
+			}
+		})
 	}
 }

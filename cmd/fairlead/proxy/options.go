@@ -98,9 +98,9 @@ type Options struct {
 	Page http.Handler
 	// Health keeps which dependencies are there; nil means one with the servers alone.
 	Health *health.Monitor
-	// Credentials returns what sends a user's requests to a server's URL with the user's own credential; nil sends them as
+	// Credentials returns what sends a caller's requests to a server's URL with the user's own credential; nil sends them as
 	// they are. It is not called for a server with a RoundTripper.
-	Credentials func(user string, s Server) (http.RoundTripper, error)
+	Credentials func(caller access.Caller, s Server) (http.RoundTripper, error)
 	// SignIn is the page where users sign in at servers, which Access serves below /credentials/; nil serves none.
 	SignIn http.Handler
 	// Drain is how long calls that a server has may take to end once the proxy is to stop; 0 means none.

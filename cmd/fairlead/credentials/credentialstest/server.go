@@ -2,6 +2,7 @@
 package credentialstest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -27,12 +28,18 @@ import (
 type Server struct {
 	URL    string // of the server of MCP
 	Issuer string
+	IdP    string // the issuer of the company's identity provider, with a socket of its own
 
 	Resource   string        // in the metadata of the server; "" is URL
 	IssuerName string        // in the metadata of the issuer; "" is Issuer
-	Iss        string        // in the callback, "" is Issuer
+	Iss        string        // in the callback; "" is Issuer, and "none" leaves it out
 	Lifetime   time.Duration // of tokens; 0 is an hour
 	Redirect   string        // where the token endpoint redirects to; "" is nowhere
+	Authorize  string        // the authorization endpoint in the metadata; "" is that of the issuer
+	Refuses    string        // the error in the callback in the place of a code; "" is none
+	Rubbish    string        // what the token endpoint answers; "" is a token
+	Metadata   string        // where the metadata of the issuer redirects to; "" is nowhere
+	Elsewhere  string        // the authorization server in the metadata of the server; "" is Issuer
 
 	mu       sync.Mutex
 	codes    map[string]grant
@@ -42,6 +49,9 @@ type Server struct {
 	used     []string          // the users of the tokens that came, and "" for none
 	down     bool
 	count    map[string]int
+
+	subjects   map[string]grant // tokens of users at the identity provider, with the client that may exchange them
+	assertions map[string]grant
 }
 
 type grant struct {
@@ -54,17 +64,31 @@ func New(tb testing.TB, sessions bool) *Server {
 	tb.Helper()
 	s := &Server{
 		codes: map[string]grant{}, tokens: map[string]grant{}, refreshs: map[string]grant{},
-		clients: map[string]string{"service": "secret-of-the-service"}, count: map[string]int{},
+		clients: map[string]string{"service": "secret-of-the-service", "idp-client": "secret-at-the-idp"}, count: map[string]int{},
+		subjects: map[string]grant{}, assertions: map[string]grant{},
 	}
 	as := http.NewServeMux()
 	as.HandleFunc("/.well-known/oauth-authorization-server", s.metadata)
 	as.HandleFunc("POST /register", s.register)
+	as.HandleFunc("POST /login", login)
 	as.HandleFunc("GET /authorize", s.authorize)
 	as.HandleFunc("POST /token", s.token)
 	as.HandleFunc("POST /revoke", func(_ http.ResponseWriter, r *http.Request) { s.Revoke(r.PostFormValue("token")) })
 	issuer := httptest.NewServer(as)
 	tb.Cleanup(issuer.Close)
 	s.Issuer = issuer.URL
+
+	idp := http.NewServeMux()
+	idp.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
+		write(w, oauthex.AuthServerMeta{
+			Issuer: s.IdP, AuthorizationEndpoint: s.IdP + "/authorize", TokenEndpoint: s.IdP + "/token",
+			ResponseTypesSupported: []string{"code"}, CodeChallengeMethodsSupported: []string{"S256"},
+		})
+	})
+	idp.HandleFunc("POST /token", s.token)
+	provider := httptest.NewServer(idp)
+	tb.Cleanup(provider.Close)
+	s.IdP = provider.URL
 
 	tools := mcp.NewServer(&mcp.Implementation{Name: "crm", Version: "1"}, nil)
 	mcp.AddTool(tools, &mcp.Tool{Name: "get_user", Description: "Get the user", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
@@ -78,7 +102,7 @@ func New(tb testing.TB, sessions bool) *Server {
 		if s.Resource != "" {
 			resource = s.Resource
 		}
-		write(w, oauthex.ProtectedResourceMetadata{Resource: resource, AuthorizationServers: []string{s.Issuer}, ScopesSupported: []string{"crm"}})
+		write(w, oauthex.ProtectedResourceMetadata{Resource: resource, AuthorizationServers: []string{cmp.Or(s.Elsewhere, s.Issuer)}, ScopesSupported: []string{"crm"}})
 	})
 	mcpServer := httptest.NewServer(m)
 	tb.Cleanup(mcpServer.Close)
@@ -106,13 +130,17 @@ func (s *Server) verify(_ context.Context, token string, _ *http.Request) (*auth
 	return &auth.TokenInfo{UserID: g.user, Expiration: g.until}, nil
 }
 
-func (s *Server) metadata(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) metadata(w http.ResponseWriter, r *http.Request) {
+	if s.Metadata != "" {
+		http.Redirect(w, r, s.Metadata, http.StatusFound)
+		return
+	}
 	issuer := s.Issuer
 	if s.IssuerName != "" {
 		issuer = s.IssuerName
 	}
 	write(w, oauthex.AuthServerMeta{
-		Issuer: issuer, AuthorizationEndpoint: s.Issuer + "/authorize", TokenEndpoint: s.Issuer + "/token", RegistrationEndpoint: s.Issuer + "/register",
+		Issuer: issuer, AuthorizationEndpoint: cmp.Or(s.Authorize, s.Issuer+"/authorize"), TokenEndpoint: s.Issuer + "/token", RegistrationEndpoint: s.Issuer + "/register",
 		RevocationEndpoint: s.Issuer + "/revoke", ResponseTypesSupported: []string{"code"}, CodeChallengeMethodsSupported: []string{"S256"},
 		AuthorizationResponseIssParameterSupported: true,
 	})
@@ -130,12 +158,23 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	write(w, m)
 }
 
-// authorize agrees at once, for the user that the browser's cookie names.
+// login logs the user of a form in, in the user's browser.
+func login(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, &http.Cookie{Name: "login", Value: r.PostFormValue("user"), Path: "/authorize", HttpOnly: true, SameSite: http.SameSiteLaxMode}) //nolint:gosec // a test has no TLS
+	http.Redirect(w, r, "/authorize?"+r.URL.RawQuery, http.StatusSeeOther)
+}
+
+// authorize agrees at once, for the user that the browser's cookie names; without one it shows a form.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	login, err := r.Cookie("login")
-	if err != nil || q.Get("code_challenge_method") != "S256" {
-		http.Error(w, "log in, with a proof key", http.StatusBadRequest)
+	if err != nil {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, `<!DOCTYPE html><h1>Log in</h1><form method="post" action="/login?`+html.EscapeString(r.URL.RawQuery)+`"><input name="user"><button>Log in</button></form>`) //nolint:gosec // it is escaped
+		return
+	}
+	if q.Get("code_challenge_method") != "S256" {
+		http.Error(w, "it has no proof key", http.StatusBadRequest)
 		return
 	}
 	code := rand.Text()
@@ -146,7 +185,14 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	if s.Iss != "" {
 		iss = s.Iss
 	}
-	http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {iss}}.Encode(), http.StatusFound) //nolint:gosec // a test registers its own address
+	back := url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {iss}}
+	if s.Refuses != "" {
+		back.Set("error", s.Refuses) // beside a code, which does not count then
+	}
+	if iss == "none" {
+		back.Del("iss")
+	}
+	http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound) //nolint:gosec // a test registers its own address
 }
 
 func (s *Server) token(w http.ResponseWriter, r *http.Request) {
@@ -158,6 +204,11 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count[kind]++
+	if s.Rubbish != "" {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, s.Rubbish)
+		return
+	}
 	if s.down {
 		http.Error(w, "down; the token was "+r.PostFormValue("refresh_token"), http.StatusServiceUnavailable)
 		return
@@ -179,6 +230,12 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		token := r.PostFormValue("refresh_token")
 		g, ok = s.refreshs[token]
 		delete(s.refreshs, token) // each is good once
+	case kindExchange:
+		s.exchange(w, r, client, secret)
+		return
+	case kindBearer:
+		g, ok = s.assertions[r.PostFormValue("assertion")]
+		g.client = client
 	case "client_credentials":
 		g, ok = grant{user: "client " + client, client: client}, secret != ""
 	}
@@ -188,14 +245,76 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		write(w, map[string]string{"error": "invalid_grant"})
 		return
 	}
+	access, refresh, expires := s.give(g)
+	if kind == kindBearer {
+		refresh = ""
+	}
+	write(w, map[string]any{"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": expires})
+}
+
+const (
+	kindExchange = oauthex.GrantTypeTokenExchange
+	kindBearer   = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+	accessToken  = "urn:ietf:params:oauth:token-type:access_token"
+)
+
+// give makes the tokens of a grant. The mutex is held.
+func (s *Server) give(g grant) (access, refresh string, expires int) {
 	lifetime := time.Hour
 	if s.Lifetime != 0 {
 		lifetime = s.Lifetime
 	}
 	g.until = time.Now().Add(lifetime)
-	access, refresh := "access-"+rand.Text(), "refresh-"+rand.Text()
+	access, refresh = "access-"+rand.Text(), "refresh-"+rand.Text()
 	s.tokens[access], s.refreshs[refresh] = g, g
-	write(w, map[string]any{"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": int(lifetime / time.Second)})
+	return access, refresh, int(lifetime / time.Second)
+}
+
+// exchange answers a request of RFC 8693: at the issuer with an access token, and at the identity provider with an
+// assertion for the issuer. The mutex is held.
+func (s *Server) exchange(w http.ResponseWriter, r *http.Request, client, secret string) {
+	g, ok := s.subjects[r.PostFormValue("subject_token")]
+	kind, wants := r.PostFormValue("subject_token_type"), r.PostFormValue("requested_token_type")
+	g.resource = r.PostFormValue("resource")
+	ok = ok && s.clients[client] != "" && s.clients[client] == secret && g.resource == s.URL
+	if atIdP := "http://"+r.Host == s.IdP; atIdP {
+		ok = ok && client == "idp-client" && kind == oauthex.TokenTypeIDToken && wants == oauthex.TokenTypeIDJAG && r.PostFormValue("audience") == s.Issuer
+	} else {
+		ok = ok && client == "service" && kind == accessToken && wants == accessToken
+	}
+	if !ok {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		write(w, map[string]string{"error": "invalid_request", "error_description": r.PostFormValue("subject_token")})
+		return
+	}
+	if wants == oauthex.TokenTypeIDJAG {
+		assertion := "assertion-" + rand.Text()
+		s.assertions[assertion] = g
+		write(w, map[string]any{"access_token": assertion, "issued_token_type": wants, "token_type": "N_A", "expires_in": 300})
+		return
+	}
+	g.client = client
+	access, _, expires := s.give(g)
+	write(w, map[string]any{"access_token": access, "issued_token_type": wants, "token_type": "Bearer", "expires_in": expires})
+}
+
+// Enter has the issuer and the identity provider take a token as that of a user.
+func (s *Server) Enter(token, user string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subjects[token] = grant{user: user}
+}
+
+// Leave has them take no token of a user any more.
+func (s *Server) Leave(user string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for token, g := range s.subjects {
+		if g.user == user {
+			delete(s.subjects, token)
+		}
+	}
 }
 
 // Revoke ends a refresh token, with its user's access tokens.
