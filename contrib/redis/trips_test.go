@@ -27,6 +27,7 @@ type wire struct {
 	mu   sync.Mutex
 	said []string
 	read int // bytes of all answers
+	sent int // bytes of what was written down
 	off  bool
 	late time.Duration // of each answer
 	open []net.Conn
@@ -135,6 +136,7 @@ func (w *wire) commands(client io.Reader, server io.Writer) {
 		if !beat && !slices.Contains([]string{"PING", "HELLO", "CLIENT", "INFO"}, texts[0]) {
 			w.mu.Lock()
 			w.said = append(w.said, texts[0])
+			w.sent += len(command)
 			w.mu.Unlock()
 		}
 		if _, err := server.Write(command); err != nil {
@@ -157,6 +159,13 @@ func (w *wire) bytes() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.read
+}
+
+// sends returns how much was written to the server, without heartbeats and greetings.
+func (w *wire) sends() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent
 }
 
 // How often Redis is asked for each thing, counted on the wire. A script is sent
