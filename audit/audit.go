@@ -38,7 +38,7 @@ type Options struct {
 	// NoArguments leaves the arguments out of all records that are not in full. The zero value leaves them out
 	// for calls without an accountable person, and for tools that the host has declared Internal.
 	NoArguments bool
-	// Caller returns who makes a call, for the first record of it; nil records nobody. It is called while the call waits.
+	// Caller returns who makes a call, for the first record of it; nil leaves that out. It is called while the call waits.
 	Caller func(ctx context.Context, call middleware.Call) Caller
 	// Logger gets an Error for each record that could not be written; nil is silent.
 	Logger *slog.Logger

@@ -92,7 +92,7 @@ func (p *passage) identify(r *Record, call *middleware.Call) {
 	r.Client, _ = json.Marshal(p.clean(named)) //nolint:errchkjson // texts and numbers
 }
 
-// caller returns who makes the call as it is recorded, nil for nobody.
+// caller returns who makes the call as it is recorded, nil if it is not known.
 func (p *passage) caller(c Caller) *Caller {
 	if c.User == "" && c.Client == "" && len(c.Actors) == 0 && c.Agent == "" {
 		return nil

@@ -102,7 +102,7 @@ type Caller struct {
 	// Actors act for the person by the token (act of RFC 8693): the one that made the call, then the one that it acts for,
 	// and so on. The last one is the closest to the person.
 	Actors []string `json:"actors,omitempty"`
-	Agent  string   `json:"agent,omitempty"` // what the client calls itself, which nobody has verified
+	Agent  string   `json:"agent,omitempty"` // what the client calls itself, unverified
 }
 
 // An Undo is a call that takes another one back, as far as the names of their tools show.

@@ -260,8 +260,8 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// What a token states of its client and of who acts for the user is known beside the user. One that states it so that it
-// cannot be recorded counts for nobody.
+// The client of a token, and its actors, are known beside the user. A token that states them in a way that
+// cannot be recorded is refused.
 func TestClientAndActorsOfAToken(t *testing.T) {
 	t.Parallel()
 	c, a, _ := changes(t)

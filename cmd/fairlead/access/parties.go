@@ -17,7 +17,7 @@ const (
 const maxActors = 8
 
 // partiesOf returns the client that a token was given to, and who acts for its user (RFC 8693, 4.1), the current one
-// first. A token whose claims of that kind cannot be read counts for nobody, since the record would name the wrong one.
+// first. A token whose claims of that kind cannot be read is refused, since the record would name the wrong one.
 func partiesOf(claims map[string]any) (client string, actors []string, err error) {
 	for _, name := range []string{"azp", "client_id"} { // of OpenID Connect, and of RFC 9068
 		claim, there := claims[name]

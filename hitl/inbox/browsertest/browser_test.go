@@ -45,11 +45,12 @@ func chromium(t *testing.T) string {
 }
 
 // open starts a browser with one tab; both end with the test.
-func open(t *testing.T) context.Context {
+func open(t *testing.T, more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	path := chromium(t)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1000, 900),
 		chromedp.WSURLReadTimeout(5*time.Minute)) // for the first start on a machine with much else to do
+	options = append(options, more...)
 	allocated, end := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(end)
 	tab, closeTab := chromedp.NewContext(allocated)

@@ -7,6 +7,7 @@ replace github.com/fairlead-go/fairlead => ../../..
 require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
+	github.com/coreos/go-oidc/v3 v3.21.0
 	github.com/fairlead-go/fairlead v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 )
@@ -17,7 +18,6 @@ require (
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/coreos/go-oidc/v3 v3.21.0 // indirect
 	github.com/fairlead-go/fairlead/contrib/otel v0.0.0 // indirect
 	github.com/fairlead-go/fairlead/contrib/postgres v0.0.0 // indirect
 	github.com/fairlead-go/fairlead/contrib/redis v0.0.0 // indirect

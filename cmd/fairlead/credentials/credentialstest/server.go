@@ -36,9 +36,9 @@ type Server struct {
 	Lifetime   time.Duration // of tokens; 0 is an hour
 	Redirect   string        // where the token endpoint redirects to; "" is nowhere
 	Authorize  string        // the authorization endpoint in the metadata; "" is that of the issuer
-	Refuses    string        // the error in the callback in the place of a code; "" is none
+	Refuses    string        // the error in the callback, in the place of a code; "" is a code
 	Rubbish    string        // what the token endpoint answers; "" is a token
-	Metadata   string        // where the metadata of the issuer redirects to; "" is nowhere
+	Metadata   string        // where the metadata of the issuer redirects to; "" leaves it there
 	Elsewhere  string        // the authorization server in the metadata of the server; "" is Issuer
 
 	mu       sync.Mutex
