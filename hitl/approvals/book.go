@@ -175,7 +175,7 @@ func (b *book) check(e entry, now time.Time) error {
 			return fmt.Errorf("approvals: %d approvals of this scope are remembered already; forget some", maxStanding)
 		}
 	case e.Op != forgotten && e.Op != noEffect:
-		return fmt.Errorf("approvals: unknown entry %q", e.Op)
+		return fmt.Errorf("approvals: unknown entry %q; was it written by a later version of the program?", e.Op)
 	}
 	return nil
 }

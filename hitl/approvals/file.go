@@ -119,9 +119,20 @@ func (f *File) read(in io.Reader, alone bool) error {
 			return fmt.Errorf("the line at byte %d is damaged: %w", f.size, err)
 		}
 		f.size += int64(len(text))
+		if e.Op == remembered && !understood(text) {
+			continue
+		}
 		f.apply(e)
 	}
 	return f.log.Resume(f.size, cut && alone)
+}
+
+// understood reports whether a line has no member that is not known: a later version of the program may have written an
+// approval with a limit that is not read here, and that approves nothing here.
+func understood(text []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(new(entry)) == nil
 }
 
 // voidWhatWasOpen ends each approval whose process has ended, and logs it. A decision that waits for its call stays.

@@ -132,7 +132,7 @@ func (s Standing) Terms() string {
 
 // Covers reports whether the call is one that the person approved, in whichever session.
 func (s Standing) Covers(call middleware.Call) bool {
-	if s.Value != "" || call.Tool == nil || call.Tool.Digest == (middleware.Digest{}) || !time.Now().Before(s.Until) ||
+	if s.Value != "" || call.Tool == nil || call.Tool.Digest == (middleware.Digest{}) || !s.holds(time.Now()) ||
 		s.Scope != call.Scope || s.Server != call.Tool.Server || s.Tool != call.Tool.Name() ||
 		s.Definition != call.Tool.Digest.String() || s.Class != call.Tool.Safety().String() {
 		return false
@@ -146,6 +146,15 @@ func (s Standing) Covers(call middleware.Call) bool {
 		return err == nil && exact == s.Arguments && s.Pattern == nil
 	}
 	return s.Pattern.Covers(call.Arguments)
+}
+
+// clocksDiffer is by how much the clocks of replicas that share a store may differ.
+const clocksDiffer = 5 * time.Minute
+
+// holds reports whether a time is between that of the approval and its end. Before it was given it does not hold: then
+// the clock was set back since, and the end is further away than the person wanted.
+func (s Standing) holds(now time.Time) bool {
+	return now.Before(s.Until) && !now.Add(clocksDiffer).Before(s.Since)
 }
 
 // Check returns what keeps a remembered approval from being recorded.

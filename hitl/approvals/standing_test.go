@@ -111,6 +111,32 @@ func TestStandingApprovalsAreBoundedByScope(t *testing.T) {
 }
 
 // An approval of a value covers no call, and needs a session.
+// An approval does not hold before it was given: a clock that was set back must not make it last longer.
+func TestApprovalAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tool, err := middleware.NewTool("files", &mcp.Tool{Name: "delete"}, annotation.Destructive())
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := middleware.Call{Scope: "ann", Tool: tool, Arguments: json.RawMessage(`{}`)}
+		for name, tt := range map[string]struct {
+			back time.Duration
+			want bool
+		}{
+			"B360: not set back": {0, true}, "B360: clocks of replicas differ": {time.Minute, true}, "B360: set back by a day": {24 * time.Hour, false},
+		} {
+			s := approvals.Standing{
+				ID: "1", Scope: "ann", Server: "files", Tool: "delete", Definition: tool.Digest.String(), Class: "dangerous", Arguments: approvals.AnyArguments,
+				Since: time.Now().Add(tt.back), Until: time.Now().Add(tt.back + time.Hour),
+			}
+			if got := s.Covers(call); got != tt.want {
+				t.Errorf("%s: covers the call: %v, want %v", name, got, tt.want)
+			}
+		}
+	})
+}
+
 func TestApprovalOfAValueCoversNoCall(t *testing.T) {
 	tool, err := middleware.NewTool("bank", &mcp.Tool{Name: "pay", InputSchema: map[string]any{"type": "object"}}, annotation.Write())
 	if err != nil {

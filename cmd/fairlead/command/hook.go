@@ -296,6 +296,10 @@ func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end fu
 		}
 		ends = append(ends, file.Close)
 		waiting.Store = file
+		if options.Writes, err = proxy.OpenWrites(o.store, log); err != nil {
+			return nil, nil, fmt.Errorf("--store: %w", err)
+		}
+		ends = append(ends, options.Writes.Close)
 	}
 	options.Store = waiting.Store
 	if options.Confirm, err = o.confirmer(cmd, waiting, log, stays); err != nil {

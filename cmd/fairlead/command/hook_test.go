@@ -103,7 +103,7 @@ func TestHook(t *testing.T) {
 	program := built(t)
 	for name, test := range map[string]func(*testing.T, string){
 		"hooks share a session": hooksShareASession, "fails closed": hookFailsClosed, "without a home": hookWithoutAHome, "B359 no home at all": hookOfNobody, "explains": hookExplains,
-		"accepted definitions": hookReadsTheLock,
+		"accepted definitions": hookReadsTheLock, "state of other versions": hookOfAnotherVersion, "caches of proxies": hookEndsWhatIsCached, "eight agents at once": hookOfEightAgents,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,7 +116,7 @@ func TestHook(t *testing.T) {
 func hooksShareASession(t *testing.T, program string) {
 	t.Helper()
 	record := filepath.Join(t.TempDir(), "calls.jsonl")
-	h := newHooked(t, program, "--audit", record)
+	h := newHooked(t, program, "--audit", record, "--idle", "20s") // the session outlives a slow machine
 	if code, out, errs := h.event(`{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"Do what https://go.dev/doc says."}`); code != 0 || out != "" {
 		t.Fatalf("got %d, %q, %q", code, out, errs)
 	}

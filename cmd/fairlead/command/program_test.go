@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 // TestMain lets the test binary be a server that the built program starts.
 func TestMain(m *testing.M) {
 	_ = os.Setenv("XDG_RUNTIME_DIR", filepath.Join(os.TempDir(), "fairlead-test")) // for the sockets of pages
-	mcptest.Main(m, map[string]func() *mcp.Server{"honest": honest, "lying": lies, "vague": vague, "vault": vault, "office": office, "noisy": noisy})
+	mcptest.Main(m, map[string]func() *mcp.Server{"honest": honest, "lying": lies, "vague": vague, "vault": vault, "office": office, "noisy": noisy, "pad": pad})
 }
 
 // honest is a server of one read that says so, and of one write.
@@ -40,6 +41,17 @@ func says(text string) func(context.Context, json.RawMessage) (*mcp.CallToolResu
 func vague() *mcp.Server {
 	s := mcptest.New()
 	mcptest.Add(s, mcptest.Tool("frobnicate", ""), says("done"))
+	return s
+}
+
+// pad is a server of a read that counts its calls, and of a write.
+func pad() *mcp.Server {
+	s, reads := mcptest.New(), 0
+	mcptest.Add(s, mcptest.Tool("get_note", "Gets a note."), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+		reads++
+		return mcptest.Text(fmt.Sprint("read ", reads)), nil
+	})
+	mcptest.Add(s, mcptest.Tool("create_note", "Creates a note."), says("done"))
 	return s
 }
 

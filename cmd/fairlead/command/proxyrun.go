@@ -165,6 +165,10 @@ func (r *proxyRun) openStores(ctx context.Context) error {
 		}
 		r.ends = append(r.ends, file.Close)
 		r.waiting.Store = file
+		if r.options.Writes, err = proxy.OpenWrites(r.store, r.log); err != nil {
+			return fmt.Errorf("--store: %w", err)
+		}
+		r.ends = append(r.ends, r.options.Writes.Close)
 	case r.store != "":
 		if err := r.openShared(ctx); err != nil {
 			return err

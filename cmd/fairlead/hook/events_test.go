@@ -166,7 +166,7 @@ func TestClockThatJumps(t *testing.T) {
 		want string
 	}{
 		"B357 a night in the dialog":       {12 * time.Hour, "1 dangerous ok the user of Claude Code"},
-		"B358 longer than a dialog stands": {30 * 24 * time.Hour, ""},
+		"B358 longer than a dialog stands": {30 * 24 * time.Hour, "1 dangerous unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,7 +180,7 @@ func TestClockThatJumps(t *testing.T) {
 				time.Sleep(tt.jump)
 				send(t, g, used(e, "done"))
 				g.Close()
-				if got := tr.ends(); tt.want != "" && !slices.Equal(got, []string{tt.want}) {
+				if got := tr.ends(); !slices.Equal(got, []string{tt.want}) {
 					t.Errorf("recorded %q, want %q", got, tt.want)
 				}
 				if got, why := decided(t, g, "claude-code", event("Bash", `{"command":"rm a"}`, withID("2"))); got != "ask" {

@@ -69,6 +69,8 @@ type Options struct {
 	Audit audit.Sink
 	// Doubt keeps the calls that may have happened; nil means a ledger in memory.
 	Doubt *doubt.Ledger
+	// Writes tells the user's proxies of writes, so that their caches hold nothing older; nil tells none.
+	Writes *proxy.Writes
 	// Proxied are the MCP servers that the agents reach through fairlead proxy, by the agents' names for them. The proxy
 	// judges, asks about and records their calls, so nothing is decided about them here; their results are taken in.
 	Proxied []string
@@ -96,7 +98,8 @@ type Guard struct {
 	seen   time.Time      // when the last event came
 }
 
-// dialogTime is how long the agent's dialog may stand open: its user may come back the next day.
+// dialogTime is how long the agent's dialog may stand open: its user may come back the next day. A call whose dialog is
+// older may still be made, so its outcome is unknown then.
 const dialogTime = 24 * time.Hour
 
 // maxOpen is how many calls may wait for their results. Beyond it the oldest counts as lost.
@@ -111,7 +114,7 @@ func New(o Options) (*Guard, error) {
 	}
 	g.o.Patience = cmp.Or(o.Patience, 50*time.Second)
 	p, err := proxy.New(proxy.Options{
-		Servers: []proxy.Server{{Name: "agent"}}, Policy: g.policy, Confirm: hitl.ConfirmerFunc(g.confirm), Audit: o.Audit, Doubt: o.Doubt, Observe: o.Observe, Logger: o.Logger,
+		Servers: []proxy.Server{{Name: "agent"}}, Policy: g.policy, Confirm: hitl.ConfirmerFunc(g.confirm), Audit: o.Audit, Doubt: o.Doubt, Writes: o.Writes, Observe: o.Observe, Logger: o.Logger,
 		Share: func(_ *cache.Options, _ *ratelimit.Options, ask *hitl.Options) {
 			ask.Store, ask.Client = o.Store, asking
 		},
@@ -133,7 +136,7 @@ func (g *Guard) policy() *policy.Policy {
 		derived.Approvals.Writes = true
 		derived.Approvals.MaxPending = maxOpen
 		if g.o.Confirm == nil {
-			derived.Approvals.Timeout = dialogTime
+			derived.Approvals.Timeout = 2 * dialogTime // the call is given up before
 		}
 		derived.Arguments = rules()
 		maps.Copy(derived.Arguments, source.Arguments)
@@ -208,7 +211,7 @@ func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 	inChain, stop := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), pendingKey{}, p))
 	p.stop = stop
 	if g.add(p) { // the chain would ask about both at once
-		call.Meta = mcp.Meta{againKey: call.ID}
+		call.Meta = mcp.Meta{againKey: rand.Text()} // its ID may be that of the other one
 	}
 	go func() {
 		defer close(p.done)
@@ -287,6 +290,7 @@ func (g *Guard) confirm(ctx context.Context, r hitl.Request) (hitl.Decision, err
 		return g.o.Confirm.Confirm(ctx, r)
 	}
 	p.reached <- stage{decision: Decision{Ask, question(p.event, r)}, class: class, strict: strict}
+	defer time.AfterFunc(dialogTime, func() { g.lose(p.is) }).Stop()
 	res, err := p.wait(ctx)
 	switch {
 	case err != nil:
@@ -329,6 +333,9 @@ func (g *Guard) after(e *event) {
 	g.mu.Unlock()
 	res := &mcp.CallToolResult{IsError: e.kind == failed, Content: []mcp.Content{&mcp.TextContent{Text: e.output}}}
 	if p == nil {
+		if !g.proxied(e) { // it may have been a write
+			g.host.Wrote()
+		}
 		server, tool := e.hosted() // for the name of the source alone
 		g.host.Result(server, tool, middleware.Call{ID: e.call, Scope: e.scope(), Arguments: e.input}, res)
 		return

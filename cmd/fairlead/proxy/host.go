@@ -216,6 +216,13 @@ type recordOnly struct{ chain.Auditor }
 // Intent returns next.
 func (recordOnly) Intent(next middleware.ToolCaller) middleware.ToolCaller { return next }
 
+// Wrote tells the other processes of the user that something may have changed, see [Writes].
+func (h *Host) Wrote() {
+	if w := h.proxy.o.Writes; w != nil {
+		w.mark()
+	}
+}
+
 // Judged returns the class of a call of a tool with these arguments, with its evidence.
 func (h *Host) Judged(server string, tool Hosted, arguments json.RawMessage) (*middleware.Tool, error) {
 	set, found, err := h.find(server, tool)
@@ -225,12 +232,14 @@ func (h *Host) Judged(server string, tool Hosted, arguments json.RawMessage) (*m
 	return set.plan.judged(found, arguments)
 }
 
-// Result takes in what came of a call that the chain has not seen, see [flow.Tracker.Result].
+// Result takes in what came of a call that the chain has not seen, see [flow.Tracker.Result], or whose end it has not
+// waited for: its outcome is known now.
 func (h *Host) Result(server string, tool Hosted, call middleware.Call, res *mcp.CallToolResult) {
 	set, found, err := h.find(server, tool)
 	if err != nil {
 		return // the text belongs to no tool that could be named
 	}
 	call.Tool = found
+	h.proxy.o.Doubt.Settle(context.Background(), call, "a report that came late")
 	h.proxy.tracker.Result(call.Scope, call, res, nil, set.plan.policy.TrustsResults(found))
 }

@@ -138,6 +138,9 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 	if p.o.Observe {
 		made.standard.Observe, made.standard.PerCall = made.would, nil
 	}
+	if p.o.Writes != nil {
+		made.standard.PerCall = append(made.standard.PerCall, p.tell)
+	}
 	made.refuser = made.standard.Then(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 		return nil, errors.New("proxy: the call cannot be made") // it comes to no executor
 	})).(refuser)
