@@ -39,7 +39,7 @@ type answer struct {
 	annotations map[string]json.RawMessage
 	long        map[string]json.RawMessage // by name, the tools with a number that a float64 would write in another way
 	tools       []Fault                    // all of them; Err is nil for one that the SDK can read
-	err         error                      // the list can be read in two ways
+	err         error                      // why the list is not read
 }
 
 // A Fault is a tool that the SDK cannot read, or does not take.
@@ -163,12 +163,14 @@ func (p *Page) Faults(handedOn []*mcp.Tool) []Fault {
 }
 
 // Take keeps an answer and returns what the SDK gets of it: the tools that it can read, and no ttlMs, so that
-// it does not answer the next request from its cache. An answer of another shape is not changed. Of one that can be
-// read in two ways the SDK gets no tools, and [Page.Err] reports why. With a nil page, only ttlMs is changed.
+// it does not answer the next request from its cache. An answer of another shape is not changed. Of one that is
+// not read the SDK gets no tools, and [Page.Err] reports why. With a nil page, only ttlMs is changed.
 func (p *Page) Take(result json.RawMessage) json.RawMessage {
-	if err := oneList(result); p != nil && err != nil && json.Valid(result) {
-		p.taken.Store(&answer{err: err})
-		return json.RawMessage(`{"tools":[]}`)
+	if p != nil && json.Valid(result) {
+		if err := readList(result); err != nil {
+			p.taken.Store(&answer{err: err})
+			return json.RawMessage(`{"tools":[]}`)
+		}
 	}
 	var list map[string]json.RawMessage
 	var tools []json.RawMessage
@@ -196,19 +198,33 @@ func (p *Page) Take(result json.RawMessage) json.RawMessage {
 	return out
 }
 
-// oneList returns an error for a list that can be read in two ways. Its tools are read one by one.
-func oneList(result json.RawMessage) error {
+// readList returns why a list is not read as a whole, nil if it is: it can be read in two ways, or a member of it has
+// another type. Its tools are read one by one.
+func readList(result json.RawMessage) error {
+	const twice = "it can be read as two lists: "
 	if err := strictjson.Top(result, ofList...); err != nil {
-		return err
+		return fmt.Errorf(twice+"%w", err)
 	}
-	list, _ := strictjson.Members(result)
+	list, ok := strictjson.Members(result)
+	if !ok {
+		return fmt.Errorf("it is %.40s, want an object", result)
+	}
+	there := false
 	for _, m := range list {
-		if m.Name == "tools" {
+		if k, known := ofPage[m.Name]; known {
+			if err := k.check(m); err != nil {
+				return err
+			}
+		}
+		if there = there || m.Name == "tools"; m.Name == "tools" {
 			continue
 		}
 		if err := strictjson.Once(m.Value); err != nil {
-			return fmt.Errorf("in its %.80q %w", m.Name, err)
+			return fmt.Errorf(twice+"in its %.80q %w", m.Name, err)
 		}
+	}
+	if !there {
+		return errors.New("it has no member tools")
 	}
 	return nil
 }
@@ -307,6 +323,13 @@ type kind struct {
 }
 
 var (
+	ofPage = map[string]kind{
+		"tools":      {is[[]json.RawMessage], "a list"},
+		"nextCursor": {is[string], "a string"},
+		"_meta":      {is[map[string]any], "an object without a number that is out of range"},
+		"cacheScope": {is[string], "a string"},
+		"resultType": {isComplete, `"complete"`},
+	}
 	ofTool = map[string]kind{
 		"name":         {is[string], "a string"},
 		"title":        {is[string], "a string"},
@@ -330,6 +353,12 @@ var (
 func is[T any](raw json.RawMessage) bool {
 	var v T
 	return json.Unmarshal(raw, &v) == nil
+}
+
+// isComplete reports whether a result of this type is a list, and not a question or a task.
+func isComplete(raw json.RawMessage) bool {
+	var v string
+	return json.Unmarshal(raw, &v) == nil && (v == "" || v == "complete")
 }
 
 func (k kind) check(m strictjson.Member) error {

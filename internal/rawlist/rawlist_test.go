@@ -148,9 +148,27 @@ func TestToolsThatTheSDKDoesNotTake(t *testing.T) {
 	}
 }
 
+// A list with a member of another type is not read.
+func TestListOfAnotherType(t *testing.T) {
+	t.Parallel()
+	for result, want := range map[string]string{
+		`null`: "it is null, want an object", `7`: "it is 7, want an object", `[]`: "it is [], want an object",
+		`{}`: "it has no member tools", `{"others":[null]}`: "it has no member tools", `{"tools":{}}`: "tools is {}, want a list",
+		`{"tools":[],"nextCursor":7}`: "nextCursor is 7, want a string", `{"tools":[],"nextCursor":["a"]}`: `nextCursor is ["a"], want a string`,
+		`{"tools":[],"_meta":"x"}`:       `_meta is "x", want an object without a number that is out of range`,
+		`{"tools":[],"cacheScope":true}`: "cacheScope is true, want a string", `{"tools":[],"resultType":7}`: `resultType is 7, want "complete"`,
+		`{"tools":[],"resultType":"input_required"}`: `resultType is "input_required", want "complete"`,
+	} {
+		_, page := rawlist.Watch(t.Context(), nil)
+		if got := page.Take(json.RawMessage(result)); string(got) != `{"tools":[]}` || page.Err() == nil || page.Err().Error() != want {
+			t.Errorf("%s became %s: %v, want %s", result, got, page.Err(), want)
+		}
+	}
+}
+
 func TestOtherResultsPass(t *testing.T) {
 	t.Parallel()
-	for _, result := range []string{``, `null`, `7`, `[]`, `{}`, `{"tools":null}`, `{"tools":{}}`, `{"tools":[`, `{"others":[null]}`} {
+	for _, result := range []string{``, `{"tools":null}`, `{"tools":[`, `{"tools":[],"nextCursor":null,"resultType":"complete"}`} {
 		_, page := rawlist.Watch(t.Context(), nil)
 		if got := page.Take(json.RawMessage(result)); string(got) != result {
 			t.Errorf("%s became %s", result, got)

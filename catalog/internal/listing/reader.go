@@ -83,7 +83,7 @@ func (r *Reader) read(ctx context.Context) (*Listing, error) {
 			return nil, r.fault("answered its list of tools with nothing at all")
 		}
 		if err := raw.Err(); err != nil {
-			return nil, r.fault("lists its tools in a way that can be read as two lists: %w", err)
+			return nil, r.fault("lists its tools in a way that is not read: %w", err)
 		}
 		if l.listed+len(page.Tools) > r.limits.MaxTools {
 			return nil, r.fault("lists more than %d tools; raise catalog.Options.MaxTools if that is right", r.limits.MaxTools)

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"testing"
@@ -50,6 +51,29 @@ func Decisions(p *Proxy) int64 { return p.decided.Load() }
 
 // LateAfter makes a proxy wait for one of several servers only so long.
 func LateAfter(d time.Duration) func(*Proxy) { return func(p *Proxy) { p.late = d } }
+
+// MaxTasks makes a session keep only so many tasks of each server.
+func MaxTasks(n int) func(*Proxy) { return func(p *Proxy) { p.maxTasks = n } }
+
+// MaxListed makes a session read only so many bytes of a list.
+func MaxListed(n int) func(*Proxy) { return func(p *Proxy) { p.maxListed = n } }
+
+// KeptTexts reads a list that is accepted, and then others that fail after their first page. It returns how many texts of
+// tools are kept.
+func KeptTexts(lists int) int {
+	of := new(toolsOf)
+	for i := range lists {
+		page := fmt.Appendf(nil, `{"tools":[{"name":"read_%d","inputSchema":{"type":"object"}}]}`, i)
+		res := new(mcp.ListToolsResult)
+		if err := json.Unmarshal(page, res); err != nil {
+			panic(err) // it is a constant
+		}
+		if of.keep("srv", page, page, res, true); i == 0 {
+			of.accept()
+		}
+	}
+	return len(of.written)
+}
 
 // SessionIdle is how long a client over HTTP may be silent.
 const SessionIdle = sessionIdle

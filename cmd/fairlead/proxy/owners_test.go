@@ -24,11 +24,11 @@ func (s *plain) say(method, params string) {
 }
 
 // twoServers are a server that is attacked and one that attacks it, behind one proxy.
-func twoServers(t *testing.T, o proxy.Options) (a, b *plain, client *raw) {
+func twoServers(t *testing.T, o proxy.Options, change ...func(*proxy.Proxy)) (a, b *plain, client *raw) {
 	t.Helper()
 	a, b = newPlain(deleteThing), newPlain(readThing)
 	o.Servers = []proxy.Server{{Name: "a", Open: a.open}, {Name: "b", Open: b.open}}
-	return a, b, connectRaw(t, o)
+	return a, b, connectRaw(t, o, change...)
 }
 
 const (
@@ -164,6 +164,59 @@ func TestTasksOfTwoServersWithOneID(t *testing.T) {
 	if got := ask("tools/call", `"name":"a__delete_thing","arguments":{"n":1}`); !strings.Contains(got, "an earlier call with the same effect") {
 		t.Errorf("the end of another server's task has settled it: %s", got)
 	}
+}
+
+// A server that answers each call by a task fills its own share: the write of another server that goes on as a task is
+// in doubt until that task has ended.
+func TestServerMakesTasksWithoutEnd(t *testing.T) {
+	t.Parallel()
+	t.Run("B335: more tasks than are kept of a server", func(t *testing.T) {
+		t.Parallel()
+		const most = 3
+		a, b, r := twoServers(t, proxy.Options{Confirm: approve(true)}, proxy.MaxTasks(most))
+		for name, s := range map[string]*plain{"a": a, "b": b} {
+			made := 0
+			s.answer = func(method, _ string) string {
+				switch method {
+				case "tools/call":
+					made++
+					return fmt.Sprintf(`{"resultType":"task","taskId":"%s %d","status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":null}`, name, made)
+				case "tasks/get":
+					return `{"resultType":"complete","taskId":"a 1","status":"completed","result":{"content":[]}}`
+				}
+				return ""
+			}
+		}
+		r.initialize("{}")
+		id := 0
+		ask := func(method, params string) (got shownTask, text string) {
+			id++
+			text = r.ask(id, method, "{"+params+","+taskMeta+"}")
+			_ = json.Unmarshal([]byte(text), &got)
+			return got, text
+		}
+		renamed := 0
+		for i := range most + 2 {
+			if got, _ := ask("tools/call", fmt.Sprintf(`"name":"b__read_thing","arguments":{"n":%d}`, i)); strings.HasPrefix(got.TaskID, "fairlead-task-") {
+				renamed++
+			}
+		}
+		if renamed != most {
+			t.Errorf("of the server that makes tasks %d are kept, want %d", renamed, most)
+		}
+		const write = `"name":"a__delete_thing","arguments":{"n":1}`
+		task, text := ask("tools/call", write)
+		if !strings.HasPrefix(task.TaskID, "fairlead-task-") {
+			t.Fatalf("the task of the other server is not kept: %s", text)
+		}
+		if _, got := ask("tools/call", write); !strings.Contains(got, "an earlier call with the same effect") {
+			t.Errorf("before the task's end the repetition gets %s", got)
+		}
+		ask("tasks/get", `"taskId":"`+task.TaskID+`"`)
+		if again, got := ask("tools/call", write); again.ResultType != "task" {
+			t.Errorf("after the task's end the repetition gets %s", got)
+		}
+	})
 }
 
 // Clients that share a session cannot cancel each other's requests.

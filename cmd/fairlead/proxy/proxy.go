@@ -40,6 +40,9 @@ type Proxy struct {
 	explain middleware.Middleware
 	late    time.Duration // after which one server is not waited for any more
 
+	// Of each server a session keeps maxTasks tasks, and reads maxListed bytes of the pages of one list.
+	maxTasks, maxListed int
+
 	trail   *audit.Trail  // nil without a record
 	tracker *flow.Tracker // of what each client's session got from where
 	store   *cache.Store  // of what the servers have answered, whichever client asked
@@ -78,7 +81,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	ballast()
 	p := &Proxy{
-		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), late: lateAfter,
+		o: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), late: lateAfter, maxTasks: maxTasks, maxListed: maxListed,
 		explain: output.New(output.Options{Logger: o.Logger}), store: cache.NewStore(cache.StoreOptions{Entries: 8000}),
 		tracker: flow.NewTracker(flow.Limits{Total: int(min(mostFlow, roomOf(0)))}), room: newRoom(roomOf(o.InFlight)),
 	}

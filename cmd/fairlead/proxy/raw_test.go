@@ -13,6 +13,7 @@ import (
 
 // raw speaks to a proxy by hand.
 type raw struct {
+	log  *lines
 	t    testing.TB
 	in   *io.PipeWriter
 	out  chan map[string]json.RawMessage
@@ -32,7 +33,7 @@ func connectRaw(t testing.TB, o proxy.Options, change ...func(*proxy.Proxy)) *ra
 	}
 	in, toProxy := io.Pipe()
 	fromProxy, out := io.Pipe()
-	r := &raw{t: t, in: toProxy, out: make(chan map[string]json.RawMessage, 100), done: make(chan error, 1)}
+	r := &raw{t: t, log: log, in: toProxy, out: make(chan map[string]json.RawMessage, 100), done: make(chan error, 1)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -72,6 +72,7 @@ type session struct {
 	running  map[string]*underWay // tools/call, by the client's ID, or by that of its task
 	tasks    map[string]*task     // by their IDs at the client
 	called   int                  // how many tools/call have come, if numbers
+	tasksOf  map[*server]int      // how many there are of each server, and of ours at nil
 	stopping bool                 // no call goes to a server any more
 
 	// requests are those that the client has to answer: ours, and those of servers, which it gets under
@@ -92,7 +93,7 @@ func (p *Proxy) newSession(scope string, caller access.Caller, out func(m *messa
 	s := &session{
 		proxy: p, scope: scope, caller: caller, out: out,
 		running: make(map[string]*underWay),
-		next:    make(chan func()), tasks: make(map[string]*task),
+		next:    make(chan func()), tasks: make(map[string]*task), tasksOf: make(map[*server]int),
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.WithValue(context.Background(), sessionKey{}, s))
 	s.introduced, s.introduce = context.WithCancel(s.ctx)

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
@@ -84,8 +86,12 @@ func unknownMethod(err error) bool {
 	return ok && reply.Code == jsonrpc.CodeMethodNotFound
 }
 
-// mostPages is how many pages of a list are read, so that a server without an end cannot hold a client up.
-const mostPages = 1000
+// mostPages is how many pages of a list are read, and maxListed how many bytes of them, so that a server without an end
+// can neither hold a client up nor fill the memory. A server that lists more is left out with an error.
+const (
+	mostPages = 1000
+	maxListed = 32 << 20
+)
 
 // listAll puts together what all servers list.
 func (s *session) listAll(member string) func(context.Context, *message) (json.RawMessage, error) {
@@ -122,23 +128,55 @@ func (s *server) listed(ctx context.Context, m *message, member string) (all []j
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.session.proxy.late, errLate)
 	defer cancel()
+	seen, bytes := make(map[string]bool), 0
 	for range mostPages {
 		raw, err := s.ask(ctx, m)
 		if err != nil {
 			return nil, err
 		}
-		page := members(raw)
-		var some []json.RawMessage
-		if err := json.Unmarshal(page[member], &some); err != nil {
-			return nil, err
+		some, next, err := pageOf(raw, member)
+		if bytes += len(raw); err != nil {
+			return nil, s.unlisted(m, err)
+		} else if most := s.session.proxy.maxListed; bytes > most {
+			return nil, s.unlisted(m, fmt.Errorf("it has more than %d bytes", most))
 		}
-		all = append(all, some...)
-		if textOf(raw, "nextCursor") == "" { // null, as some write it, is not a cursor either
-			break
+		if again := seen[next]; next != "" && again { // a server that ignores cursors lists the same page again
+			return appendNew(all, some), nil
 		}
-		m = m.with("cursor", page["nextCursor"])
+		if all = append(all, some...); next == "" {
+			return all, nil
+		}
+		seen[next] = true
+		m = m.with("cursor", next)
 	}
-	return all, nil
+	return nil, s.unlisted(m, fmt.Errorf("it has more than %d pages", mostPages))
+}
+
+// unlisted is the error of a list that is not read, neither its pages before.
+func (s *server) unlisted(m *message, why error) error {
+	return fmt.Errorf("proxy: the list that %q gives for %s is not read: %w", s.Name, m.Method, why)
+}
+
+// pageOf returns what a page lists, and the cursor of the next one, "" for none: null, as some write it, is not a cursor.
+func pageOf(raw json.RawMessage, member string) (some []json.RawMessage, next string, err error) {
+	page := members(raw)
+	if json.Unmarshal(page[member], &some) != nil {
+		return nil, "", fmt.Errorf("%s is %.40s, want a list", member, cmp.Or(string(page[member]), "absent"))
+	}
+	if cursor := page["nextCursor"]; cursor != nil && json.Unmarshal(cursor, &next) != nil {
+		return nil, "", fmt.Errorf("nextCursor is %.40s, want a string", cursor)
+	}
+	return some, next, nil
+}
+
+// appendNew appends those that are not there yet.
+func appendNew(all, some []json.RawMessage) []json.RawMessage {
+	for _, one := range some {
+		if !slices.ContainsFunc(all, func(known json.RawMessage) bool { return string(known) == string(one) }) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // prefixed returns the name of a server's tool or prompt at the client of several servers.

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -52,6 +53,8 @@ const (
 	taskKept       = time.Hour
 	serverTaskKept = 24 * time.Hour
 	taskPoll       = 5 * time.Second
+	// maxTasks is how many tasks a session keeps of each server, and of its own.
+	maxTasks = 10_000
 )
 
 // takesTasks reports whether the client that made a request takes a task as its response.
@@ -70,7 +73,7 @@ func declared(result json.RawMessage) json.RawMessage {
 func (s *session) detach(ctx context.Context, m *message, where string) {
 	u := underWayIn(ctx)
 	s.mu.Lock()
-	if u.over || u.task != nil || ctx.Err() != nil || len(s.tasks) >= maxRunning {
+	if u.over || u.task != nil || ctx.Err() != nil || !s.roomForTask(nil) {
 		s.mu.Unlock()
 		return
 	}
@@ -79,13 +82,18 @@ func (s *session) detach(ctx context.Context, m *message, where string) {
 		"taskId": id, "createdAt": now.UTC().Format(time.RFC3339), "ttlMs": nil, "pollIntervalMs": taskPoll.Milliseconds(),
 	}}
 	u.task.becomes("working", strings.TrimRight("The call waits for a person's approval "+where, " ,")+".")
-	s.tasks[id] = u.task
+	s.tasks[id], s.tasksOf[nil] = u.task, s.tasksOf[nil]+1
 	delete(s.running, m.id())
 	s.running[id] = u
 	created := u.task.result("task")
 	s.mu.Unlock()
 	s.forgetToken(m)
 	s.reply(m.replyTo(created))
+}
+
+// roomForTask reports whether one more task of a server is kept, or of ours for nil. The mutex is held.
+func (s *session) roomForTask(of *server) bool {
+	return s.tasksOf[of] < s.proxy.maxTasks
 }
 
 // becomes sets the status of a task. The session's mutex is held, as by result.
@@ -162,7 +170,10 @@ func (s *session) forgetTask(id string, after time.Duration) {
 	time.AfterFunc(after, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.tasks, id)
+		if t := s.tasks[id]; t != nil {
+			delete(s.tasks, id)
+			s.tasksOf[t.of]--
+		}
 	})
 }
 
@@ -301,8 +312,12 @@ func (s *session) goesOn(call middleware.Call, m *message, w *written) json.RawM
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.servers {
-		if remote == "" || one.Name != call.Tool.Server || len(s.tasks) >= maxRunning || s.taskOfLocked(one, remote) != nil {
+		if remote == "" || one.Name != call.Tool.Server || s.taskOfLocked(one, remote) != nil {
 			continue
+		}
+		if !s.roomForTask(one) {
+			one.log.Warn("proxy: the server has more tasks than the proxy keeps of it; the end of a call will not be known", slog.Int("kept", s.proxy.maxTasks))
+			break
 		}
 		call.Meta, call.Input, call.Params = nil, nil, nil
 		t := &task{of: one, call: call, id: remote, remote: remote, token: m.meta["progressToken"]}
@@ -316,7 +331,7 @@ func (s *session) goesOn(call middleware.Call, m *message, w *written) json.RawM
 		if t.token != nil { // it stays in use
 			s.tokens.CompareAndSwap(string(t.token), tokenOf{about: m.id()}, tokenOf{task: one})
 		}
-		s.tasks[t.id] = t
+		s.tasks[t.id], s.tasksOf[one] = t, s.tasksOf[one]+1
 		s.forgetTask(t.id, serverTaskKept)
 		break
 	}

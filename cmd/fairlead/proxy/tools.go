@@ -64,6 +64,7 @@ type toolsOf struct {
 	mu       sync.Mutex
 	written  map[middleware.Digest]unique.Handle[string] // by the digest of what was read; the process has equal ones once
 	accepted pages
+	earlier  pages // that accepted took the place of
 	latest   pages // which may not be accepted yet
 }
 
@@ -206,6 +207,7 @@ func (t *toolsOf) keep(server string, page, readable json.RawMessage, res *mcp.L
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if first {
+		t.keepOnly(t.accepted, t.earlier) // a list that fails again and again has other texts each time
 		t.latest = pages{}
 	}
 	t.latest.rest = rest
@@ -230,13 +232,19 @@ func (t *toolsOf) keep(server string, page, readable json.RawMessage, res *mcp.L
 func (t *toolsOf) accept() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.keepOnly(t.accepted, t.latest)
+	t.earlier, t.accepted = t.accepted, t.latest
+}
+
+// keepOnly drops the texts that are in neither list. The mutex is held.
+func (t *toolsOf) keepOnly(one, other pages) {
 	kept := make(map[middleware.Digest]unique.Handle[string])
-	for _, d := range slices.Concat(t.accepted.digests, t.latest.digests) {
+	for _, d := range slices.Concat(one.digests, other.digests) {
 		if text, ok := t.written[d]; ok {
 			kept[d] = text
 		}
 	}
-	t.written, t.accepted = kept, t.latest
+	t.written = kept
 }
 
 // listed returns the names of the accepted list in its order, and the list's other members.
