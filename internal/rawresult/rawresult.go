@@ -5,6 +5,7 @@ package rawresult
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -66,6 +67,22 @@ func Check(result json.RawMessage) error {
 	return nil
 }
 
+// Known returns an error for a result of a type that the protocol does not have: what it means is not known, whatever it
+// has beside.
+func Known(result json.RawMessage) error {
+	var parts *struct {
+		Type json.RawMessage `json:"resultType"`
+	}
+	if json.Unmarshal(result, &parts) != nil || parts == nil {
+		return fmt.Errorf("it is %.40s, want an object", result)
+	}
+	switch string(parts.Type) {
+	case "", "null", `""`, `"complete"`, `"input_required"`, `"task"`:
+		return nil
+	}
+	return fmt.Errorf("resultType is %.80s, want \"complete\", \"input_required\" or \"task\"", parts.Type)
+}
+
 func checkBlock(block json.RawMessage) error {
 	if err := strictjson.Once(block, ofBlock...); err != nil {
 		return err
@@ -73,15 +90,25 @@ func checkBlock(block json.RawMessage) error {
 	var parts struct {
 		Resource    json.RawMessage `json:"resource"`
 		Annotations json.RawMessage `json:"annotations"`
+		Data        json.RawMessage `json:"data"`
 	}
 	if json.Unmarshal(block, &parts) != nil {
 		return nil
+	}
+	var resource struct {
+		Blob json.RawMessage `json:"blob"`
+	}
+	_ = json.Unmarshal(parts.Resource, &resource) // it is not read at all
+	if isList(parts.Data) || isList(resource.Blob) {
+		return errors.New("bytes are written as a list, which readers other than Go's do not take for bytes; want a string in base64")
 	}
 	if err := strictjson.Once(parts.Resource, ofResource...); err != nil {
 		return err
 	}
 	return strictjson.Once(parts.Annotations, "audience", "priority", "lastModified")
 }
+
+func isList(value json.RawMessage) bool { return len(value) > 0 && value[0] == '[' }
 
 // The names that the protocol has in a result, a block of it, and a resource in a block; result is what a message has it
 // in, see package answers.

@@ -3,6 +3,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,8 +86,8 @@ func unread(answer json.RawMessage, err error) error {
 	if answer == nil {
 		return nil
 	}
-	if ambiguous := rawresult.Check(answer); ambiguous != nil {
-		return ambiguous
+	if why := cmp.Or(rawresult.Check(answer), rawresult.Known(answer)); why != nil {
+		return why
 	}
 	if _, failed := errors.AsType[*jsonrpc.Error](err); failed { // to a later request of the same call
 		return nil
