@@ -69,7 +69,7 @@ type Options struct {
 	Audit audit.Sink
 	// Doubt keeps the calls that may have happened; nil means a ledger in memory.
 	Doubt *doubt.Ledger
-	// Writes tells the user's proxies of writes, so that their caches hold nothing older; nil tells none.
+	// Writes announces writes to the user's proxies, so that their caches hold nothing older; nil announces none.
 	Writes *proxy.Writes
 	// Proxied are the MCP servers that the agents reach through fairlead proxy, by the agents' names for them. The proxy
 	// judges, asks about and records their calls, so nothing is decided about them here; their results are taken in.

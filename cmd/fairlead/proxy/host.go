@@ -216,7 +216,7 @@ type recordOnly struct{ chain.Auditor }
 // Intent returns next.
 func (recordOnly) Intent(next middleware.ToolCaller) middleware.ToolCaller { return next }
 
-// Wrote tells the other processes of the user that something may have changed, see [Writes].
+// Wrote announces to the user's other processes that something may have changed, see [Writes].
 func (h *Host) Wrote() {
 	if w := h.proxy.o.Writes; w != nil {
 		w.mark()

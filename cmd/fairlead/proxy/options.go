@@ -71,7 +71,7 @@ type Options struct {
 	Sessions Sessions
 	// Doubt keeps the calls that may have happened; nil means a ledger in memory.
 	Doubt *doubt.Ledger
-	// Writes has this process and others of its user know of each other's writes; nil means that it is alone.
+	// Writes announces writes to the user's other processes, and theirs to this one; nil means that it is alone.
 	Writes *Writes
 	// Undoable is told of each call that was made and can be taken back by another one, and how, see
 	// hitl.Options.OnUndoable; nil is told of none.

@@ -14,8 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Writes has the processes of one user know of each other's writes: by the length of a file in the folder that they
-// share, to which each appends a byte before and after a call that may change something. It is safe for concurrent use.
+// Writes announces writes to the other processes of a user: by the length of a file in the folder that they share, to
+// which each appends a byte before and after a call that may change something. It is safe for concurrent use.
 type Writes struct {
 	log *slog.Logger
 
@@ -47,7 +47,7 @@ func (w *Writes) mark() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, err := w.file.Write([]byte{'\n'}); err != nil {
-		w.log.Warn(fmt.Sprintf("proxy: other processes are not told of a write, so they may answer from their caches: %v", err))
+		w.log.Warn(fmt.Sprintf("proxy: a write cannot be announced to other processes, which may answer from their caches: %v", err))
 		return
 	}
 	// The write has left the offset at the end of its byte: others have written if more than that byte is new.
@@ -70,34 +70,36 @@ func (w *Writes) others() bool {
 	return true
 }
 
-// told is a middleware outside the cache: it drops what is cached before a read if another process has written, and
-// tells the others of writes. What a read returns that began before another process has ended its write is dropped by
+// announcer is a middleware outside the cache: it drops what is cached before a read if another process has written, and
+// announces writes to the others. What a read returns that began before another process has ended its write is dropped by
 // the next read, so no read is answered by a result that is older than a write that had ended.
-type told struct {
+type announcer struct {
 	*Proxy
 
 	next middleware.ToolCaller
 }
 
-func (p *Proxy) tell(next middleware.ToolCaller) middleware.ToolCaller { return &told{p, next} }
+func (p *Proxy) announce(next middleware.ToolCaller) middleware.ToolCaller {
+	return &announcer{p, next}
+}
 
 // Describe implements [middleware.Describer].
-func (t *told) Describe() middleware.Description {
-	return middleware.Description{Kind: "writes", Next: t.next}
+func (a *announcer) Describe() middleware.Description {
+	return middleware.Description{Kind: "writes", Next: a.next}
 }
 
 // CallTool implements [middleware.ToolCaller].
-func (t *told) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+func (a *announcer) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	if call.Tool == nil { // the guard refuses it
-		return t.next.CallTool(ctx, call)
+		return a.next.CallTool(ctx, call)
 	}
 	if call.Tool.Safety() == annotation.Safe {
-		if t.o.Writes.others() {
-			t.store.Forget("*", "*")
+		if a.o.Writes.others() {
+			a.store.Forget("*", "*")
 		}
-		return t.next.CallTool(ctx, call)
+		return a.next.CallTool(ctx, call)
 	}
-	t.o.Writes.mark()
-	defer t.o.Writes.mark()
-	return t.next.CallTool(ctx, call)
+	a.o.Writes.mark()
+	defer a.o.Writes.mark()
+	return a.next.CallTool(ctx, call)
 }
