@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-go/fairlead/retry/doubt"
 )
 
-// A costed call is one whose cost docs/reference/capacity.md states: the commands, each of which is a round trip, and at
+// A costed call is one whose cost docs/reference/capacity.md states: the commands, each a round trip, and at
 // most how many bytes both ways.
 type costed struct {
 	name, want string

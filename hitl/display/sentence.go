@@ -99,7 +99,7 @@ func verbOf(name string) (verb, noun string) {
 }
 
 var (
-	// onlyVerbs are verbs that are no nouns, so that at the end of a name they are its verb.
+	// onlyVerbs are verbs that cannot be nouns, so that at the end of a name they are its verb.
 	onlyVerbs = strings.Fields("create delete destroy erase insert overwrite remove uninstall update upsert")
 	articles  = strings.Fields("a an the")
 	// noNouns are words of names that say how, such as delete_many and delete_older_than.
