@@ -151,12 +151,12 @@ func TestCostInACluster(t *testing.T) {
 		must(t, s.Approvals().Advance(t.Context(), id, approvals.Change{To: approvals.Approved, Until: time.Now().Add(time.Minute)}))
 		must(t, s.Approvals().Advance(t.Context(), id, approvals.Change{To: approvals.Spent}))
 	}
-	most := 0
+	var most int
 	had := 0
 	for _, agents := range []int{100, 1000} { // the last a hundredth of 100,000
 		before := commandsOf(t, nodes, "hset")
 		var all sync.WaitGroup
-		for w := range len(replicas) {
+		for w := range replicas {
 			all.Go(func() {
 				for i := had + w; i < agents; i += len(replicas) {
 					asks(i)

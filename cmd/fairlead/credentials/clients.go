@@ -45,14 +45,14 @@ type Client struct {
 
 	// Grant is "authorization_code", so that each user signs in; "client_credentials", so that all users have the client's
 	// own token; or "token_exchange" or "enterprise", so that the token by which a user reached the proxy is exchanged for
-	// one of the server (RFC 8693), directly or by an assertion of IdP (ID-JAG). "" is the first.
+	// one of the server (RFC 8693), directly or by an assertion of IDP (ID-JAG). "" is the first.
 	Grant string `json:"grant"`
 	// Scopes are asked for beside those that the server names.
 	Scopes []string `json:"scopes"`
 	// Audience is what the server is called where tokens are exchanged; "" is its URL.
 	Audience string `json:"audience"`
-	// IdP is the client at the company's identity provider, of "enterprise" alone.
-	IdP *Registration `json:"idp"`
+	// IDP is the client at the company's identity provider, of "enterprise" alone.
+	IDP *Registration `json:"idp"`
 }
 
 // ReadClients reads a file with the clients of servers, by the servers' names.
@@ -84,7 +84,7 @@ func ReadClients(name string) (map[string]Client, error) {
 }
 
 func (c *Client) check() error {
-	for _, r := range []*Registration{&c.Registration, c.IdP} {
+	for _, r := range []*Registration{&c.Registration, c.IDP} {
 		if r != nil {
 			if err := r.read(); err != nil {
 				return err
@@ -98,9 +98,9 @@ func (c *Client) check() error {
 		return fmt.Errorf(`"grant": %q needs a "client" and a "secret"`, grantClient)
 	case c.exchanges() && (c.ID == "" || c.Issuer == "" || c.document()):
 		return fmt.Errorf(`"grant": %q needs a registered "client" and its "issuer", so that no other one gets the users' tokens`, c.Grant)
-	case (c.Grant == grantEnterprise) != (c.IdP != nil):
+	case (c.Grant == grantEnterprise) != (c.IDP != nil):
 		return fmt.Errorf(`"idp" and "grant": %q need each other`, grantEnterprise)
-	case c.IdP != nil && (c.IdP.ID == "" || c.IdP.Issuer == ""):
+	case c.IDP != nil && (c.IDP.ID == "" || c.IDP.Issuer == ""):
 		return errors.New(`"idp" needs a "client" and an "issuer", so that no other one gets the users' tokens`)
 	case c.Audience != "" && c.Grant != grantExchange:
 		return fmt.Errorf(`"audience" is for "grant": %q`, grantExchange)

@@ -20,7 +20,7 @@ const (
 	typeJWT         = "urn:ietf:params:oauth:token-type:jwt"          //nolint:gosec // likewise
 )
 
-// A subject is the token by which a caller reached the proxy, to be exchanged for tokens of servers.
+// A subject is a caller's token at the proxy, to be exchanged for tokens of servers.
 type subject struct {
 	token string
 	until time.Time
@@ -133,7 +133,7 @@ func (a *Account) byExchange(ctx context.Context, from subject) (*oauth2.Token, 
 func (a *Account) byAssertion(ctx context.Context, from subject, challenge *http.Response) (*oauth2.Token, error) {
 	c := a.client
 	handler, err := extauth.NewEnterpriseHandler(&extauth.EnterpriseHandlerConfig{
-		IdPIssuerURL: c.IdP.Issuer, IdPCredentials: c.IdP.registered(), MCPAuthServerURL: c.Issuer, MCPResourceURI: a.server,
+		IdPIssuerURL: c.IDP.Issuer, IdPCredentials: c.IDP.registered(), MCPAuthServerURL: c.Issuer, MCPResourceURI: a.server,
 		MCPCredentials: c.registered(), MCPScopes: c.Scopes, HTTPClient: a.keeper.client,
 		IDTokenFetcher: func(context.Context) (*oauth2.Token, error) {
 			return new(oauth2.Token).WithExtra(map[string]any{"id_token": from.token}), nil

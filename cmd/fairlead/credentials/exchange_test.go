@@ -25,7 +25,7 @@ func clientsOf(t *testing.T, text string) (map[string]credentials.Client, error)
 	return credentials.ReadClients(name)
 }
 
-// exchangeGrants are clients by which the tokens of users are exchanged, with the places of the issuers.
+// exchangeGrants are clients that exchange the tokens of users, with the places of the issuers.
 var exchangeGrants = map[string]string{
 	"token exchange": `{"crm": {"client": "service", "secret": "CRM_SECRET", "issuer": %[1]q, "grant": "token_exchange"}}`,
 	"enterprise": `{"crm": {"client": "service", "secret": "CRM_SECRET", "issuer": %[1]q, "grant": "enterprise",
@@ -44,7 +44,7 @@ func newExchanger(t *testing.T, format string) *exchanger {
 	t.Setenv("CRM_SECRET", "secret-of-the-service")
 	t.Setenv("IDP_SECRET", "secret-at-the-idp")
 	server := credentialstest.New(t, false)
-	text := strings.ReplaceAll(strings.ReplaceAll(format, "%[1]q", fmt.Sprintf("%q", server.Issuer)), "%[2]q", fmt.Sprintf("%q", server.IdP))
+	text := strings.ReplaceAll(strings.ReplaceAll(format, "%[1]q", fmt.Sprintf("%q", server.Issuer)), "%[2]q", fmt.Sprintf("%q", server.IDP))
 	f := newFixture(t, func(o *credentials.Options) {
 		var err error
 		if o.Clients, err = clientsOf(t, text); err != nil {

@@ -218,7 +218,7 @@ func (s *switches) claudeRule(rule string) {
 	})
 }
 
-// matches reports whether a name is one of a pattern, in which * stands for any characters.
+// matches reports whether a name matches a pattern, where * is for any characters.
 func matches(pattern, name string) bool {
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return pattern == name || ok && err == nil
@@ -359,7 +359,7 @@ func (s *switches) cursor(file string) {
 	}
 }
 
-// vscode reads the settings by which VS Code starts no server at all.
+// vscode reads the settings that keep VS Code from starting any server.
 func (s *switches) vscode(members map[string]json.RawMessage) {
 	if isFalse(members["chat.mcp.enabled"]) || string(members["chat.mcp.access"]) == `"none"` {
 		s.off = append(s.off, func(string) bool { return true })

@@ -28,7 +28,7 @@ import (
 type Server struct {
 	URL    string // of the server of MCP
 	Issuer string
-	IdP    string // the issuer of the company's identity provider, with a socket of its own
+	IDP    string // the issuer of the company's identity provider, with a socket of its own
 
 	Resource   string        // in the metadata of the server; "" is URL
 	IssuerName string        // in the metadata of the issuer; "" is Issuer
@@ -81,14 +81,14 @@ func New(tb testing.TB, sessions bool) *Server {
 	idp := http.NewServeMux()
 	idp.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
 		write(w, oauthex.AuthServerMeta{
-			Issuer: s.IdP, AuthorizationEndpoint: s.IdP + "/authorize", TokenEndpoint: s.IdP + "/token",
+			Issuer: s.IDP, AuthorizationEndpoint: s.IDP + "/authorize", TokenEndpoint: s.IDP + "/token",
 			ResponseTypesSupported: []string{"code"}, CodeChallengeMethodsSupported: []string{"S256"},
 		})
 	})
 	idp.HandleFunc("POST /token", s.token)
 	provider := httptest.NewServer(idp)
 	tb.Cleanup(provider.Close)
-	s.IdP = provider.URL
+	s.IDP = provider.URL
 
 	tools := mcp.NewServer(&mcp.Implementation{Name: "crm", Version: "1"}, nil)
 	mcp.AddTool(tools, &mcp.Tool{Name: "get_user", Description: "Get the user", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
@@ -161,7 +161,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 // login logs the user of a form in, in the user's browser.
 func login(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{Name: "login", Value: r.PostFormValue("user"), Path: "/authorize", HttpOnly: true, SameSite: http.SameSiteLaxMode}) //nolint:gosec // a test has no TLS
-	http.Redirect(w, r, "/authorize?"+r.URL.RawQuery, http.StatusSeeOther)
+	http.Redirect(w, r, "/authorize?"+r.URL.RawQuery, http.StatusSeeOther)                                                                             //nolint:gosec // of a test, to its own path
 }
 
 // authorize agrees at once, for the user that the browser's cookie names; without one it shows a form.
@@ -170,7 +170,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	login, err := r.Cookie("login")
 	if err != nil {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = io.WriteString(w, `<!DOCTYPE html><h1>Log in</h1><form method="post" action="/login?`+html.EscapeString(r.URL.RawQuery)+`"><input name="user"><button>Log in</button></form>`) //nolint:gosec // it is escaped
+		_, _ = io.WriteString(w, `<!DOCTYPE html><h1>Log in</h1><form method="post" action="/login?`+html.EscapeString(r.URL.RawQuery)+`"><input name="user"><button>Log in</button></form>`)
 		return
 	}
 	if q.Get("code_challenge_method") != "S256" {
@@ -254,8 +254,8 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 
 const (
 	kindExchange = oauthex.GrantTypeTokenExchange
-	kindBearer   = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-	accessToken  = "urn:ietf:params:oauth:token-type:access_token"
+	kindBearer   = "urn:ietf:params:oauth:grant-type:jwt-bearer"   //nolint:gosec // a name of a grant
+	accessToken  = "urn:ietf:params:oauth:token-type:access_token" //nolint:gosec // a name of a type
 )
 
 // give makes the tokens of a grant. The mutex is held.
@@ -277,7 +277,7 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, client, secret
 	kind, wants := r.PostFormValue("subject_token_type"), r.PostFormValue("requested_token_type")
 	g.resource = r.PostFormValue("resource")
 	ok = ok && s.clients[client] != "" && s.clients[client] == secret && g.resource == s.URL
-	if atIdP := "http://"+r.Host == s.IdP; atIdP {
+	if atIDP := "http://"+r.Host == s.IDP; atIDP {
 		ok = ok && client == "idp-client" && kind == oauthex.TokenTypeIDToken && wants == oauthex.TokenTypeIDJAG && r.PostFormValue("audience") == s.Issuer
 	} else {
 		ok = ok && client == "service" && kind == accessToken && wants == accessToken
