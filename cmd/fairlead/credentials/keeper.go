@@ -90,7 +90,7 @@ func (k *Keeper) account(caller, user, name, server string, next http.RoundTripp
 	a := &Account{keeper: k, caller: caller, user: user, name: name, url: u, server: server, client: k.o.Clients[name], next: cmp.Or(next, http.DefaultTransport)}
 	switch {
 	case a.client.Grant == grantClient:
-		if a.obtain, err = a.service(); err != nil {
+		if a.obtain, err = a.service(); err != nil { //nolint:bodyclose // it has none
 			return nil, fmt.Errorf("credentials: the server %q: %w", name, err)
 		}
 	case a.client.exchanges():
