@@ -274,7 +274,7 @@ func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end fu
 		if err != nil {
 			return nil, nil, err
 		}
-		options.Policy = live.Now
+		options.Policy, options.PolicyFault = live.Now, live.Fault
 	}
 	options.Lock, options.Configured = o.accepted(options.Policy), configured
 	if _, err := options.Lock(); err != nil {

@@ -103,7 +103,7 @@ func TestHook(t *testing.T) {
 	program := built(t)
 	for name, test := range map[string]func(*testing.T, string){
 		"hooks share a session": hooksShareASession, "fails closed": hookFailsClosed, "without a home": hookWithoutAHome, "B359 no home at all": hookOfNobody, "explains": hookExplains,
-		"accepted definitions": hookReadsTheLock, "state of other versions": hookOfAnotherVersion, "caches of proxies": hookEndsWhatIsCached, "eight agents at once": hookOfEightAgents,
+		"accepted definitions": hookReadsTheLock, "state of other versions": hookOfAnotherVersion, "a policy with a mistake": hookOfAPolicyWithAMistake, "caches of proxies": hookEndsWhatIsCached, "eight agents at once": hookOfEightAgents,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,7 @@ package command
 
 import (
 	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -51,6 +52,34 @@ func hookOfAnotherVersion(t *testing.T, program string) {
 				t.Errorf("got %s (%s), want %d and %q", got, why, exitBlocks, tt.want)
 			}
 		})
+	}
+}
+
+// A mistake in the policy denies calls from the next look at the file on, and ends with its correction.
+func hookOfAPolicyWithAMistake(t *testing.T, program string) {
+	t.Helper()
+	policy := filepath.Join(t.TempDir(), "policy.json")
+	write := func(text string) {
+		if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"version": 1}`)
+	h := newHooked(t, program, "--policy", policy) // calls that are let through keep its process, until the session ends
+	for _, step := range []struct{ text, want, reason string }{
+		{`{"version": 1}`, "allow", ""}, {`{"version": 1, "rules": 7}`, "deny", "rules"}, {`{"version": 1, "rules": []}`, "allow", ""},
+	} {
+		write(step.text)
+		var got, why string
+		for deadline := time.Now().Add(time.Minute); got != step.want && time.Now().Before(deadline); { // the file is looked at once a second
+			got, why = h.verdict("s", "Bash", `{"command":"ls"}`, rand.Text())
+		}
+		if got != step.want || !strings.Contains(why, step.reason) {
+			t.Errorf("%s: got %s (%s), want %s", step.text, got, why, step.want)
+		}
+	}
+	if code, _, errs := h.event(`{"session_id":"s","hook_event_name":"SessionEnd"}`); code != 0 {
+		t.Errorf("the end of the session: %d %s", code, errs)
 	}
 }
 

@@ -57,6 +57,9 @@ type Decision struct {
 type Options struct {
 	// Policy is what a person has decided, asked again for every call; nil decides nothing.
 	Policy func() *policy.Policy
+	// PolicyFault returns why the policy as its file has it now cannot be used, asked before each decision; then the call
+	// is denied with that reason, since its user has decided something that is not known. Nil finds no fault.
+	PolicyFault func() error
 	// Lock returns the definitions of MCP tools that were accepted, asked again for every call of one: a tool of a server
 	// that has any is judged by its definition there, and asks if it has none. Nil, and a nil Lock, leave each tool to what its name gives away.
 	Lock func() (*pins.Lock, error)
@@ -196,6 +199,11 @@ func (g *Guard) Handle(ctx context.Context, client string, text []byte) ([]byte,
 func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 	if g.proxied(e) {
 		return Decision{Verdict: Silent}, nil
+	}
+	if g.o.PolicyFault != nil {
+		if err := g.o.PolicyFault(); err != nil {
+			return Decision{Deny, fmt.Sprintf("%s was not called: the policy cannot be used, and an earlier one does not count. Tell the user to correct it: %v", safetext.Line(e.tool), err)}, nil
+		}
 	}
 	server, tool, err := g.hosted(e)
 	if err != nil {

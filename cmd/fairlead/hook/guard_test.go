@@ -2,6 +2,7 @@ package hook_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -125,6 +126,23 @@ func TestDenialHasTheNameOfTheAgent(t *testing.T) {
 	} {
 		if got, why := decided(t, g, tt.client, tt.event); got != "deny" || !strings.Contains(why, tt.want) {
 			t.Errorf("%s: got %s (%s), want %q", tt.client, got, why, tt.want)
+		}
+	}
+}
+
+// A policy that has got a mistake denies each call with that reason, and counts again once it is corrected.
+func TestPolicyWithAMistakeDenies(t *testing.T) {
+	t.Parallel()
+	var fault error
+	g := guard(t, hook.Options{PolicyFault: func() error { return fault }})
+	for _, step := range []struct {
+		fault error
+		want  string
+	}{{nil, "allow"}, {errors.New("policy: p.json:3: want a list"), "deny"}, {nil, "allow"}} {
+		fault = step.fault
+		got, why := decided(t, g, "claude-code", event("Read", `{"file_path":"/srv/project/a.go"}`))
+		if got != step.want || (fault != nil && (!strings.Contains(why, fault.Error()) || !strings.HasPrefix(why, "Read was not called: "))) {
+			t.Errorf("with the fault %v: got %s (%s), want %s", fault, got, why, step.want)
 		}
 	}
 }

@@ -60,7 +60,7 @@ type Live struct {
 	seen     look
 	reloads  int // how often a changed file was used
 	failures int // how often it could not be
-	stale    bool
+	fault    error // why the file as it is now cannot be used
 }
 
 // Reloads returns how often a changed file was used, how often it could not be, and whether the policy is that of the
@@ -68,7 +68,7 @@ type Live struct {
 func (l *Live) Reloads() (used, failed int, current bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.reloads, l.failures, !l.stale
+	return l.reloads, l.failures, l.fault == nil
 }
 
 // A look is the text of the file, or why it could not be read. To compare its time and size would cost less, and would
@@ -86,6 +86,15 @@ func OpenLive(name string, log *slog.Logger) (*Live, error) {
 		return nil, err
 	}
 	return &Live{name: name, log: log, now: p, looked: time.Now(), seen: look{text: string(text)}}, nil
+}
+
+// Fault returns why the file as it is now cannot be used, and nil if the policy is that of the file. It looks at the file
+// as Now does.
+func (l *Live) Fault() error {
+	l.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fault
 }
 
 // Reload has the file looked at by the next call of Now, however short ago that was.
@@ -118,7 +127,7 @@ func (l *Live) Now() *Policy {
 	}
 	if err != nil {
 		l.failures++
-		l.stale = true
+		l.fault = err
 		l.log.Error("policy: the file has changed and cannot be used; what it said before still counts",
 			slog.Int("failures", l.failures), slog.Any("err", err))
 		return l.now
@@ -127,12 +136,12 @@ func (l *Live) Now() *Policy {
 		l.log.Warn("policy: " + w)
 	}
 	level := slog.LevelInfo
-	if l.stale { // the end of a trouble, which is as visible as its begin
+	if l.fault != nil { // the end of a trouble, which is as visible as its begin
 		level = slog.LevelWarn
 	}
 	l.log.Log(context.Background(), level, "policy: the file was read again", slog.String("file", l.name))
 	l.reloads++
-	l.stale = false
+	l.fault = nil
 	l.now = p
 	return p
 }

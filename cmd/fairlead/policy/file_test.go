@@ -75,8 +75,8 @@ func TestB197InvalidFileChangesNothing(t *testing.T) {
 		}
 		check := func(what string, want policy.Verdict, failures int) {
 			t.Helper()
-			if got := verdict(); got != want || live.Failures() != failures {
-				t.Errorf("%s: got %v and %d failures, want %v and %d", what, got, live.Failures(), want, failures)
+			if got := verdict(); got != want || live.Failures() != failures || (live.Fault() == nil) != (what == "as it was" || what == "mended") {
+				t.Errorf("%s: got %v, %d failures and %v, want %v and %d", what, got, live.Failures(), live.Fault(), want, failures)
 			}
 		}
 		check("as it was", policy.Deny, 0)
