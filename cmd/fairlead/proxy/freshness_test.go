@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -140,6 +141,48 @@ func TestWriteOfOneClientEndsWhatAnotherHasRead(t *testing.T) {
 		b.call(`{"name":"add_thing"}`)
 		if got := a.call(`{"name":"read_thing"}`); !strings.Contains(got, `"text":"3"`) {
 			t.Errorf("after another client's write: %s", got)
+		}
+	})
+}
+
+// Proxies of several processes with one folder know of each other's writes: their reads, and their own writes, leave what
+// is cached where it is right.
+func TestWriteOfAnotherProcessEndsWhatWasRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, folder := newPlain(readThing, writeThing), t.TempDir()
+		client := func() *lineClient {
+			writes, err := proxy.OpenWrites(folder, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = writes.Close() })
+			return s.client(t, s.proxy(t, proxy.Options{Trust: true, Confirm: approve(true), Writes: writes, Policy: decided(t, `{"cache": {"*": "1m"}}`)}))
+		}
+		a, b := client(), client()
+		for i, step := range []struct {
+			client   *lineClient
+			tool     string
+			executed int // calls, by then
+		}{
+			{a, "read_thing", 1},
+			{a, "read_thing", 1},
+			{b, "read_thing", 2},
+			{a, "read_thing", 2},
+			{b, "add_thing", 3},
+			{a, "read_thing", 4},
+			{a, "read_thing", 4},
+			{b, "read_thing", 5},
+			{a, "read_thing", 5},
+			{a, "add_thing", 6},
+			{a, "read_thing", 7},
+			{a, "read_thing", 7},
+			{b, "read_thing", 8},
+		} {
+			got := step.client.call(`{"name":"` + step.tool + `"}`)
+			if executed := len(s.calls()); executed != step.executed {
+				t.Fatalf("step %d, %s: the servers have executed %d calls, want %d: %s", i, step.tool, executed, step.executed, got)
+			}
 		}
 	})
 }
