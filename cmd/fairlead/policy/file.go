@@ -58,8 +58,8 @@ type Live struct {
 	now      *Policy
 	looked   time.Time
 	seen     look
-	reloads  int // how often a changed file was used
-	failures int // how often it could not be
+	reloads  int   // how often a changed file was used
+	failures int   // how often it could not be
 	fault    error // why the file as it is now cannot be used
 }
 
