@@ -8,14 +8,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// sessionKey is the key of a session in the contexts of its calls.
-type sessionKey struct{}
-
 // callerOf returns who makes a call: the user, the client and its actors by the token that the session was opened with, and
 // the program by what it states.
 func callerOf(ctx context.Context, call middleware.Call) audit.Caller {
-	s, ok := ctx.Value(sessionKey{}).(*session)
-	if !ok {
+	s := underWayIn(ctx).session
+	if s == nil {
 		return audit.Caller{} // one that the approvals page takes back
 	}
 	info := call.Meta[mcp.MetaKeyClientInfo]

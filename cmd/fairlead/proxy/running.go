@@ -14,6 +14,8 @@ import (
 type underWay struct {
 	context.Context
 
+	session *session // that the client's request came in; nil for what is done beside it
+
 	about  string // the client's request, by its ID
 	method string
 	left   context.Context // done when the client cannot answer any more; nil for what belongs to no request
@@ -81,7 +83,7 @@ func (s *session) start(m *message, answer func(ctx context.Context, m *message)
 		return "proxy: too many requests are under way; wait for one of them"
 	}
 	ctx, cancel := context.WithCancelCause(s.ctx)
-	u := &underWay{Context: ctx, about: m.id(), method: m.Method, left: s.left, cancel: cancel, holds: new(holds)}
+	u := &underWay{Context: ctx, session: s, about: m.id(), method: m.Method, left: s.left, cancel: cancel, holds: new(holds)}
 	if s.numbers && m.Method == methodCallTool {
 		s.called++
 		u.number = s.called

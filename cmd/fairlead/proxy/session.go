@@ -95,7 +95,7 @@ func (p *Proxy) newSession(scope string, caller access.Caller, out func(m *messa
 		running: make(map[string]*underWay),
 		next:    make(chan func()), tasks: make(map[string]*task), tasksOf: make(map[*server]int),
 	}
-	s.ctx, s.stop = context.WithCancelCause(context.WithValue(context.Background(), sessionKey{}, s))
+	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	s.introduced, s.introduce = context.WithCancel(s.ctx)
 	s.left, s.leave = context.WithCancelCause(s.ctx)
 	for _, one := range p.o.Servers {
