@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"time"
@@ -59,23 +61,39 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	begin := time.Now().Add(700 * time.Millisecond)
+	ready, opening, err := os.Pipe() // each replica has its other end until it has opened its store
+	if err != nil {
+		return nil, err
+	}
+	defer ready.Close()
 	type child struct {
 		cmd      *exec.Cmd
+		in       io.WriteCloser
 		out, log bytes.Buffer
 	}
 	children := make([]*child, replicas)
 	for i := range children {
-		cmd, err := (&Replica{Redis: e.URL(), Server: s.Address, Options: o, Number: i, Begin: begin}).Command(ctx)
+		cmd, err := (&Replica{Redis: e.URL(), Server: s.Address, Options: o, Number: i}).Command(ctx)
 		if err != nil {
 			return nil, err
 		}
 		c := &child{cmd: cmd}
-		c.cmd.Stdout, c.cmd.Stderr = &c.out, &c.log
+		c.cmd.Stdout, c.cmd.Stderr, c.cmd.ExtraFiles = &c.out, &c.log, []*os.File{opening}
+		if c.in, err = c.cmd.StdinPipe(); err != nil {
+			return nil, err
+		}
 		if err := c.cmd.Start(); err != nil {
 			return nil, err
 		}
 		children[i] = c
+	}
+	begin, err := together(ready, opening)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range children { // one that has ended has nobody who reads, and is reported below
+		_, _ = fmt.Fprintln(c.in, begin.Format(time.RFC3339Nano))
+		_ = c.in.Close()
 	}
 	stood := still() // the server is in this process
 	var trouble error
@@ -104,6 +122,17 @@ func Run(ctx context.Context, e *redistest.Server, o Options) (*Result, error) {
 	r.Took = time.Since(begin)
 	r.judge(o, events, s.Ledger.All())
 	return r, trouble
+}
+
+// together waits until all replicas are ready, or have ended, and returns when they begin.
+func together(ready io.Reader, opening io.Closer) (begin time.Time, err error) {
+	if err := opening.Close(); err != nil {
+		return time.Time{}, err
+	}
+	if _, err := io.Copy(io.Discard, ready); err != nil {
+		return time.Time{}, err
+	}
+	return time.Now().Add(100 * time.Millisecond), nil
 }
 
 func (r *Result) judge(o Options, events []world.Event, ledger []world.Execution) {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/rpc"
@@ -39,8 +40,7 @@ type Replica struct {
 	// makes the call that each line of input names and prints "done …" or "denied …".
 	Asks bool
 
-	Number int       // of this one
-	Begin  time.Time // when all replicas begin
+	Number int // of this one
 
 	caller middleware.ToolCaller
 	mu     sync.Mutex
@@ -114,10 +114,26 @@ func (r *Replica) run(ctx context.Context) error {
 		}),
 		Timeout: timeout.New(timeout.Options{}),
 	}.Then(world.Guard(server))
-	time.Sleep(time.Until(r.Begin))
+	begin, err := begins(os.Stdin)
+	if err != nil {
+		return err
+	}
+	time.Sleep(time.Until(begin))
 	stood := still()
 	r.work(ctx)
 	return r.out.Encode(line{Stood: max(stood(), 1)})
+}
+
+// begins reports to the process that has started this one that it is ready, and returns when all replicas begin.
+func begins(in io.Reader) (time.Time, error) {
+	if err := os.NewFile(3, "ready").Close(); err != nil {
+		return time.Time{}, err
+	}
+	var at string
+	if _, err := fmt.Fscanln(in, &at); err != nil {
+		return time.Time{}, fmt.Errorf("when to begin: %w", err)
+	}
+	return time.Parse(time.RFC3339Nano, at)
 }
 
 func (r *Replica) ask(ctx context.Context, store *redis.Store, server middleware.ToolCaller) error {
