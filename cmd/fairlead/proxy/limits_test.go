@@ -139,9 +139,10 @@ func TestRequestsOfOneUser(t *testing.T) {
 		t.Errorf("a cancellation got %s", res.Status)
 	}
 	mcptest.Wait(t, "the call that was cancelled", ended)
-	if res := post(t, ann, url, session, ping); res.StatusCode != http.StatusOK {
-		t.Errorf("a request in the place of the one that was cancelled got %s", res.Status)
-	}
+	// A client may read the end of an answer before its place is free.
+	until(t, "a request in the place of the one that was cancelled to be taken", func() bool {
+		return post(t, ann, url, session, ping).StatusCode == http.StatusOK
+	})
 	close(answer)
 	mcptest.Wait(t, "the other call", ended)
 }
