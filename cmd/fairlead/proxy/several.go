@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 
@@ -171,8 +170,13 @@ func pageOf(raw json.RawMessage, member string) (some []json.RawMessage, next st
 
 // appendNew appends those that are not there yet.
 func appendNew(all, some []json.RawMessage) []json.RawMessage {
+	known := make(map[string]bool, len(all)) // a server may list a million
+	for _, one := range all {
+		known[string(one)] = true
+	}
 	for _, one := range some {
-		if !slices.ContainsFunc(all, func(known json.RawMessage) bool { return string(known) == string(one) }) {
+		if !known[string(one)] {
+			known[string(one)] = true
 			all = append(all, one)
 		}
 	}
