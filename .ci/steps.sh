@@ -231,10 +231,12 @@ real_servers() {
 		run timeout 600 npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$all" "${npm_servers[@]}"
 	fi
 	export FAIRLEAD_NPM_SERVERS=$all/node_modules
-	if $long; then # it is compiled from source, by the headers of Debian's node
-		want node-gyp node-gyp
+	if $long; then
 		all=$cache/npm-$sqlite_server
 		if [[ ! -d $all/node_modules/.bin ]] && command -v npm >/dev/null; then
+			# It is compiled from source, by the headers of Debian's node. npm has a node-gyp of its own, unless Debian
+			# made the package, which then depends on that of Debian.
+			[[ -d $(npm root -g)/npm/node_modules/node-gyp ]] || want node-gyp node-gyp
 			run env npm_config_nodedir=/usr timeout 1800 npm install --silent --no-audit --no-fund --prefix "$all" "$sqlite_server"
 		fi
 		export FAIRLEAD_SQLITE_SERVER=$all/node_modules
