@@ -129,10 +129,19 @@ func runAll(t *testing.T, lines []string) (ran int) {
 	t.Helper()
 	dir := workFolder(t)
 	before := snapshot(t, dir)
-	programs := make(map[string]bool)
+	programs, here := make(map[string]bool), make(map[string]bool)
 	for _, line := range lines {
 		v := probe.Shell(line)
-		if v.Annotations.Safety() != annotation.Safe || !here(line) {
+		if v.Annotations.Safety() != annotation.Safe {
+			continue
+		}
+		first := strings.Trim(strings.Fields(line)[0], "({!")
+		found, known := here[first]
+		if !known {
+			found = isHere(first)
+			here[first] = found
+		}
+		if !found {
 			continue
 		}
 		ran++
@@ -152,9 +161,8 @@ func runAll(t *testing.T, lines []string) (ran int) {
 	return ran
 }
 
-// here reports whether the first program of a line is on this machine. Words of the shell are.
-func here(line string) bool {
-	first := strings.Trim(strings.Fields(line)[0], "({!")
+// isHere reports whether the first program of a line is on this machine. Words of the shell are.
+func isHere(first string) bool {
 	if strings.Contains(first, "=") || first == "" {
 		return true
 	}
