@@ -170,6 +170,7 @@ ci_race() {
 		real_servers
 	fi
 	if [[ $1 == cmd/fairlead ]]; then
+		want ssh-keygen openssh-client # an auditor's, who signs a checkpoint
 		sarif_schema
 	fi
 	local name=race-${1//\//-}

@@ -32,8 +32,8 @@ type Report struct {
 	State   State
 	Problem string // what is wrong, and where; "" for Whole, except by [VerifyAll]
 	Records int64  // that are one chain, from the beginning
-	// Hash is that of the last of these. A copy of it and the number, kept elsewhere, also
-	// shows whether file and head were both replaced.
+	// Hash is that of the last of these. A [Checkpoint] of both, kept elsewhere, also shows whether file and head were
+	// both replaced.
 	Hash string
 	// Open are the intents without an end: it is unknown whether the calls happened.
 	Open []Record
@@ -43,13 +43,15 @@ type Report struct {
 	Before *Earlier
 	// Since is when the first record was written.
 	Since time.Time
+
+	first string // the hash of the first record
 }
 
 // Verify reads the file of a [File] and its head and reports whether records were changed,
 // removed or cut off. It changes nothing. The error is that of reading.
 //
 // The hashes have no key: a program that can write both file and head can replace both.
-// Keep [Report.Hash] out of its reach.
+// Keep a [Checkpoint] out of its reach.
 func Verify(name string) (Report, error) {
 	report, _, err := verify(name)
 	return report, err
@@ -74,7 +76,7 @@ func verify(name string, counts ...int64) (Report, *replay, error) {
 		return Report{}, nil, fmt.Errorf("audit: %w", err)
 	}
 	report := Report{
-		File: name, Records: r.records, Hash: string(r.hash), Recovered: r.recovered, Open: r.interrupted(), Before: r.before, Since: r.since,
+		File: name, Records: r.records, Hash: string(r.hash), Recovered: r.recovered, Open: r.interrupted(), Before: r.before, Since: r.since, first: r.first,
 	}
 	report.State, report.Problem = judge(h, headErr, r)
 	return report, r, nil

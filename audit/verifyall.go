@@ -15,8 +15,11 @@ import (
 //     left out: the later one has them.
 //
 // If the earlier file is not among them, as when old files are deleted, the state stays and Problem names the gap.
-func VerifyAll(names ...string) ([]Report, error) {
-	var counts []int64
+func VerifyAll(names ...string) ([]Report, error) { return VerifySince(nil, names...) }
+
+// verifyAll verifies the files, keeps the hashes after the given numbers of records, and compares the files with each
+// other.
+func verifyAll(counts []int64, names []string) ([]*verified, error) {
 	for _, name := range names {
 		if before, err := earlierOf(name); err == nil && before != nil {
 			counts = append(counts, before.Records)
@@ -36,11 +39,15 @@ func VerifyAll(names ...string) ([]Report, error) {
 			one.link(all)
 		}
 	}
+	return all, nil
+}
+
+func reportsOf(all []*verified) []Report {
 	reports := make([]Report, 0, len(all))
 	for _, one := range all {
 		reports = append(reports, one.Report)
 	}
-	return reports, nil
+	return reports
 }
 
 // A verified is a file with what was found about it.

@@ -23,11 +23,12 @@ func auditCommand() *cobra.Command {
 		Long:  `The record that 'fairlead proxy --audit' and 'fairlead call --audit' write.`,
 		Example: `  fairlead audit verify calls.jsonl
   fairlead audit show calls.jsonl --tool 'delete*' --outcome ok --since 168h`,
-	}, auditVerifyCommand(), auditShowCommand(), auditRepairCommand())
+	}, auditVerifyCommand(), auditShowCommand(), auditCheckpointCommand(), auditRepairCommand())
 }
 
 func auditVerifyCommand() *cobra.Command {
 	var asJSON bool
+	var since string
 	cmd := &cobra.Command{
 		Use:   "verify FILE...|FOLDER",
 		Short: "Verify a record, and list the calls without an end",
@@ -38,10 +39,11 @@ with it: records that are missing between the two are reported.
 
 The exit code is 1 if a file is damaged, or if its head is missing, since the end of the
 file may be missing then. A file that is being written, or whose writer was killed, is
-not damaged. A program that can write the file and its head can replace both, so keep
-the hash that is printed in another place.`,
+not damaged. A program that can write the file and its head can replace both: a checkpoint
+that was made before and kept in another place shows that ('fairlead audit checkpoint').`,
 		Example: `  fairlead audit verify calls.jsonl
   fairlead audit verify /var/log/fairlead
+  fairlead audit verify --checkpoint friday.jsonl /var/log/fairlead
   fairlead audit verify --json calls.jsonl | jq .state`,
 		Args:              needs("FILE", false),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt),
@@ -50,7 +52,11 @@ the hash that is printed in another place.`,
 			if asJSON {
 				write = verdictJSON
 			}
-			return eachRecord(args, func(path string, r audit.Report) error {
+			checkpoints, err := readCheckpoints(since)
+			if err != nil {
+				return err
+			}
+			return eachRecord(args, checkpoints, func(path string, r audit.Report) error {
 				if (len(args) > 1 || path != args[0]) && !asJSON {
 					fmt.Fprintf(cmd.OutOrStdout(), "\nfile       %s\n", path)
 				}
@@ -59,12 +65,13 @@ the hash that is printed in another place.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().StringVar(&since, "checkpoint", "", "compare with the checkpoints in this file")
 	return cmd
 }
 
 // eachRecord calls do with each of the files, or with the files of a folder, the oldest first. The error is also
-// about those that are damaged.
-func eachRecord(paths []string, do func(path string, r audit.Report) error) (err error) {
+// about those that are damaged, and about checkpoints whose file is not there.
+func eachRecord(paths []string, checkpoints []audit.Checkpoint, do func(path string, r audit.Report) error) (err error) {
 	var all []string
 	for _, path := range paths {
 		of, err := recordFiles(path)
@@ -73,10 +80,11 @@ func eachRecord(paths []string, do func(path string, r audit.Report) error) (err
 		}
 		all = append(all, of...)
 	}
-	reports, err := audit.VerifyAll(all...)
-	if err != nil {
+	reports, err := audit.VerifySince(checkpoints, all...)
+	if len(reports) == 0 {
 		return err
 	}
+	err = atFault(err)
 	for _, r := range reports {
 		if failed := do(r.File, r); failed != nil {
 			return failed

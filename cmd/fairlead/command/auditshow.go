@@ -81,7 +81,7 @@ record was written. The file is also verified: the exit code is 1 if it is damag
 			if f.since < 0 || f.since == 0 && cmd.Flags().Changed("since") {
 				return fmt.Errorf("--since: want a time of more than 0, such as 24h, got %v", f.since)
 			}
-			return eachRecord(args[:1], func(path string, r audit.Report) error {
+			return eachRecord(args[:1], nil, func(path string, r audit.Report) error {
 				if flow != "" {
 					return atFault(printFlow(cmd.OutOrStdout(), path, flow))
 				}
