@@ -274,7 +274,7 @@ func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end fu
 		if err != nil {
 			return nil, nil, err
 		}
-		options.Policy, options.PolicyFault = live.Now, live.Fault
+		options.Policy = live.Current
 	}
 	options.Lock, options.Configured = o.accepted(options.Policy), configured
 	if _, err := options.Lock(); err != nil {
@@ -325,7 +325,7 @@ func configured(client, server, folder string) (files []string, proxied bool) {
 
 // accepted returns what reads the lock file of the flag, or of the policy as it is now, again once it has changed. One
 // that cannot be used is an error, since it does not show what was accepted.
-func (o *hookFlags) accepted(now func() *policy.Policy) func() (*pins.Lock, error) {
+func (o *hookFlags) accepted(now func() (*policy.Policy, error)) func() (*pins.Lock, error) {
 	var mu sync.Mutex
 	var name string
 	var seen [sha256.Size]byte
@@ -335,7 +335,11 @@ func (o *hookFlags) accepted(now func() *policy.Policy) func() (*pins.Lock, erro
 		defer mu.Unlock()
 		in := ""
 		if now != nil {
-			in = now().Lock
+			p, err := now()
+			if err != nil {
+				return nil, err
+			}
+			in = p.Lock
 		}
 		file := o.file(o.lock, in)
 		if file == "" {

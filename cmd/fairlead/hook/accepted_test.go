@@ -73,8 +73,8 @@ func TestAcceptedDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := guard(t, hook.Options{Policy: func() *policy.Policy { return p }, Lock: func() (*pins.Lock, error) { return lock, nil }})
-	plain := guard(t, hook.Options{Policy: func() *policy.Policy { return p }})
+	g := guard(t, hook.Options{Policy: func() (*policy.Policy, error) { return p, nil }, Lock: func() (*pins.Lock, error) { return lock, nil }})
+	plain := guard(t, hook.Options{Policy: func() (*policy.Policy, error) { return p, nil }})
 	for name, tt := range map[string]struct{ tool, input, byName, want string }{
 		"the statement decides":                   {"work__get_rows", `{"sql":"delete from t"}`, "allow", "ask"},
 		"the statement that reads":                {"work__get_rows", `{"sql":"select 1"}`, "allow", "allow"},

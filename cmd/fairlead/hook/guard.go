@@ -55,11 +55,9 @@ type Decision struct {
 
 // Options are the settings of [New].
 type Options struct {
-	// Policy is what a person has decided, asked again for every call; nil decides nothing.
-	Policy func() *policy.Policy
-	// PolicyFault returns why the policy as its file has it now cannot be used, asked before each decision; then the call
-	// is denied with that reason, since its user has decided something that is not known. Nil finds no fault.
-	PolicyFault func() error
+	// Policy returns what a person has decided, asked again for every call. An error is why that is not known now: each call
+	// is denied with it, and an earlier policy does not count. Nil decides nothing.
+	Policy func() (*policy.Policy, error)
 	// Lock returns the definitions of MCP tools that were accepted, asked again for every call of one: a tool of a server
 	// that has any is judged by its definition there, and asks if it has none. Nil, and a nil Lock, leave each tool to what its name gives away.
 	Lock func() (*pins.Lock, error)
@@ -113,8 +111,13 @@ func New(o Options) (*Guard, error) {
 	g := &Guard{o: o}
 	if g.o.Policy == nil {
 		none := new(policy.Policy)
-		g.o.Policy = func() *policy.Policy { return none }
+		g.o.Policy = func() (*policy.Policy, error) { return none, nil }
 	}
+	first, err := g.o.Policy()
+	if err != nil {
+		return nil, err
+	}
+	g.derive(first)
 	g.o.Patience = cmp.Or(o.Patience, 50*time.Second)
 	p, err := proxy.New(proxy.Options{
 		Servers: []proxy.Server{{Name: "agent"}}, Policy: g.policy, Confirm: hitl.ConfirmerFunc(g.confirm), Audit: o.Audit, Doubt: o.Doubt, Writes: o.Writes, Observe: o.Observe, Logger: o.Logger,
@@ -129,23 +132,29 @@ func New(o Options) (*Guard, error) {
 	return g, nil
 }
 
-// policy returns the host's policy, with questions about writes too and the rules for the agents' own tools.
+// policy returns the host's policy, with questions about writes too and the rules for the agents' own tools. While it has a
+// mistake, before denies all calls, and what goes on is by the policy of before.
 func (g *Guard) policy() *policy.Policy {
-	source := g.o.Policy()
+	source, err := g.o.Policy()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.now == nil || g.source != source {
-		derived := *source
-		derived.Approvals.Writes = true
-		derived.Approvals.MaxPending = maxOpen
-		if g.o.Confirm == nil {
-			derived.Approvals.Timeout = 2 * dialogTime // the call is given up before
-		}
-		derived.Arguments = rules()
-		maps.Copy(derived.Arguments, source.Arguments)
-		g.source, g.now = source, &derived
+	if err == nil && g.source != source {
+		g.derive(source)
 	}
 	return g.now
+}
+
+// derive makes the host's policy.
+func (g *Guard) derive(source *policy.Policy) {
+	derived := *source
+	derived.Approvals.Writes = true
+	derived.Approvals.MaxPending = maxOpen
+	if g.o.Confirm == nil {
+		derived.Approvals.Timeout = 2 * dialogTime // the call is given up before
+	}
+	derived.Arguments = rules()
+	maps.Copy(derived.Arguments, source.Arguments)
+	g.source, g.now = source, &derived
 }
 
 // A stage is how far a call came in the chain.
@@ -200,10 +209,8 @@ func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 	if g.proxied(e) {
 		return Decision{Verdict: Silent}, nil
 	}
-	if g.o.PolicyFault != nil {
-		if err := g.o.PolicyFault(); err != nil {
-			return Decision{Deny, fmt.Sprintf("%s was not called: the policy cannot be used, and an earlier one does not count. Tell the user to correct it: %v", safetext.Line(e.tool), err)}, nil
-		}
+	if _, err := g.o.Policy(); err != nil {
+		return Decision{Deny, fmt.Sprintf("%s was not called: the policy cannot be used, and an earlier one does not count. Tell the user to correct it: %v", safetext.Line(e.tool), err)}, nil
 	}
 	server, tool, err := g.hosted(e)
 	if err != nil {

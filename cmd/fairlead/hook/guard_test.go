@@ -116,7 +116,7 @@ func TestDenialHasTheNameOfTheAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := guard(t, hook.Options{Policy: func() *policy.Policy { return p }})
+	g := guard(t, hook.Options{Policy: func() (*policy.Policy, error) { return p, nil }})
 	for _, tt := range []struct{ client, event, want string }{
 		{"claude-code", event("mcp__files__get_page", `{}`), "mcp__files__get_page was not called: files__get_page is mcp__files__get_page here"},
 		{
@@ -134,7 +134,13 @@ func TestDenialHasTheNameOfTheAgent(t *testing.T) {
 func TestPolicyWithAMistakeDenies(t *testing.T) {
 	t.Parallel()
 	var fault error
-	g := guard(t, hook.Options{PolicyFault: func() error { return fault }})
+	p := new(policy.Policy)
+	g := guard(t, hook.Options{Policy: func() (*policy.Policy, error) {
+		if fault != nil {
+			return nil, fault
+		}
+		return p, nil
+	}})
 	for _, step := range []struct {
 		fault error
 		want  string
@@ -144,5 +150,9 @@ func TestPolicyWithAMistakeDenies(t *testing.T) {
 		if got != step.want || (fault != nil && (!strings.Contains(why, fault.Error()) || !strings.HasPrefix(why, "Read was not called: "))) {
 			t.Errorf("with the fault %v: got %s (%s), want %s", fault, got, why, step.want)
 		}
+	}
+	fault = errors.New("policy: p.json:3: want a list")
+	if _, err := hook.New(hook.Options{Policy: func() (*policy.Policy, error) { return nil, fault }}); !errors.Is(err, fault) {
+		t.Errorf("a guard that begins with the mistake: %v", err)
 	}
 }

@@ -170,7 +170,7 @@ func TestPolicyDecides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := guard(t, hook.Options{Policy: func() *policy.Policy { return p }})
+	g := guard(t, hook.Options{Policy: func() (*policy.Policy, error) { return p, nil }})
 	for e, want := range map[string]string{
 		event("WebSearch", `{"query":"x"}`):                                                    "deny",
 		event("Bash", `{"command":"ls"}`):                                                      "ask",
@@ -216,7 +216,7 @@ func TestReadOnlyPolicyLetsReadsThrough(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tr trail
-	g := guard(t, hook.Options{Policy: func() *policy.Policy { return p }, Audit: &tr})
+	g := guard(t, hook.Options{Policy: func() (*policy.Policy, error) { return p, nil }, Audit: &tr})
 	for _, c := range []struct{ id, tool, input, want, because string }{
 		{"reads", "Bash", `{"command":"ls"}`, "allow", ""},
 		{"deletes", "Bash", `{"command":"rm a"}`, "deny", "Bash was not called: only what reads"},
@@ -325,7 +325,7 @@ func TestCallThatNobodyReports(t *testing.T) {
 				t.Fatal(err)
 			}
 			var tr trail
-			g := guard(t, hook.Options{Audit: &tr, Policy: func() *policy.Policy { return p }})
+			g := guard(t, hook.Options{Audit: &tr, Policy: func() (*policy.Policy, error) { return p, nil }})
 			decided(t, g, "claude-code", event("Bash", fmt.Sprintf(`{"command":%q}`, tt.command), withID("1")))
 			tt.ends(g)
 			if diff := cmp.Diff([]string{tt.want}, tr.ends()); diff != "" {

@@ -88,13 +88,15 @@ func OpenLive(name string, log *slog.Logger) (*Live, error) {
 	return &Live{name: name, log: log, now: p, looked: time.Now(), seen: look{text: string(text)}}, nil
 }
 
-// Fault returns why the file as it is now cannot be used, and nil if the policy is that of the file. It looks at the file
-// as Now does.
-func (l *Live) Fault() error {
+// Current returns the policy of the file as it is now, or why that cannot be used. It looks at the file as Now does.
+func (l *Live) Current() (*Policy, error) {
 	l.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.fault
+	if l.fault != nil {
+		return nil, l.fault
+	}
+	return l.now, nil
 }
 
 // Reload has the file looked at by the next call of Now, however short ago that was.

@@ -75,8 +75,10 @@ func TestB197InvalidFileChangesNothing(t *testing.T) {
 		}
 		check := func(what string, want policy.Verdict, failures int) {
 			t.Helper()
-			if got := verdict(); got != want || live.Failures() != failures || (live.Fault() == nil) != (what == "as it was" || what == "mended") {
-				t.Errorf("%s: got %v, %d failures and %v, want %v and %d", what, got, live.Failures(), live.Fault(), want, failures)
+			got := verdict()
+			current, err := live.Current()
+			if valid := what == "as it was" || what == "mended"; got != want || live.Failures() != failures || (err == nil) != valid || (current != nil) != valid {
+				t.Errorf("%s: got %v, %d failures and %v, want %v and %d", what, got, live.Failures(), err, want, failures)
 			}
 		}
 		check("as it was", policy.Deny, 0)
