@@ -46,6 +46,15 @@ func Cancelled(t testing.TB, through http.RoundTripper) error {
 	return <-failed
 }
 
+// MaxWrites is the length from which the file of writes is replaced.
+const MaxWrites = maxWrites
+
+// Mark reports a write.
+func (w *Writes) Mark() { w.mark() }
+
+// Others reports whether another process may have written.
+func (w *Writes) Others() bool { return w.others() }
+
 // Decisions returns how often a policy was asked about calls and lists.
 func Decisions(p *Proxy) int64 { return p.decided.Load() }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -152,12 +151,7 @@ func TestWriteOfAnotherProcessEndsWhatWasRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, folder := newPlain(readThing, writeThing), t.TempDir()
 		client := func() *lineClient {
-			writes, err := proxy.OpenWrites(folder, slog.New(slog.DiscardHandler))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = writes.Close() })
-			return s.client(t, s.proxy(t, proxy.Options{Trust: true, Confirm: approve(true), Writes: writes, Policy: decided(t, `{"cache": {"*": "1m"}}`)}))
+			return s.client(t, s.proxy(t, proxy.Options{Trust: true, Confirm: approve(true), Writes: writes(t, folder), Policy: decided(t, `{"cache": {"*": "1m"}}`)}))
 		}
 		a, b := client(), client()
 		for i, step := range []struct {
@@ -190,12 +184,18 @@ func TestWriteOfAnotherProcessEndsWhatWasRead(t *testing.T) {
 // A write that ends after its call ends what was read meanwhile: as a task, or by an answer that is not waited for any more.
 func TestWriteThatEndsLaterEndsWhatWasRead(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]string{
-		"a task":           `{"taskId":"t1","status":"completed","result":{"content":[]}}`,
-		"a task that ends": `{"taskId":"t1","status":"cancelled"}`,
-		"a late answer":    ``,
+	for name, tt := range map[string]struct {
+		end     string
+		another bool // the reader is a client of another process
+	}{
+		"a task":                           {`{"taskId":"t1","status":"completed","result":{"content":[]}}`, false},
+		"a task that ends":                 {`{"taskId":"t1","status":"cancelled"}`, false},
+		"a late answer":                    {``, false},
+		"a task of another process":        {`{"taskId":"t1","status":"completed","result":{"content":[]}}`, true},
+		"a late answer of another process": {``, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
+			end, folder := tt.end, t.TempDir()
 			s := newPlain(readThing, writeThing)
 			s.hold, s.held = make(chan struct{}), "add_thing"
 			if end != "" {
@@ -207,8 +207,14 @@ func TestWriteThatEndsLaterEndsWhatWasRead(t *testing.T) {
 					return ""
 				}
 			}
-			p := s.proxy(t, proxy.Options{Trust: true, Confirm: approve(true), Policy: decided(t, `{"cache": {"*": "10m"}, "timeout": {"default": "5s", "cap": "5s"}}`)})
-			reader, writer := s.client(t, p), s.client(t, p)
+			process := func() *proxy.Proxy {
+				return s.proxy(t, proxy.Options{Trust: true, Confirm: approve(true), Writes: writes(t, folder), Policy: decided(t, `{"cache": {"*": "10m"}, "timeout": {"default": "5s", "cap": "5s"}}`)})
+			}
+			p := process()
+			writer, reader := s.client(t, p), s.client(t, p)
+			if tt.another {
+				reader = s.client(t, process())
+			}
 			writer.call(`{"name":"add_thing","arguments":{}}`)
 			time.Sleep(2 * time.Minute)
 			before := reader.call(`{"name":"read_thing"}`)

@@ -139,7 +139,8 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		made.standard.Observe, made.standard.PerCall = made.would, nil
 	}
 	if p.o.Writes != nil {
-		made.standard.PerCall = append(made.standard.PerCall, p.announce)
+		made.standard.PerCall = append(made.standard.PerCall, p.heed)
+		made.standard.PerAttempt = append(made.standard.PerAttempt, p.announce)
 	}
 	made.refuser = made.standard.Then(middleware.ToolCallerFunc(func(context.Context, middleware.Call) (*mcp.CallToolResult, error) {
 		return nil, errors.New("proxy: the call cannot be made") // it comes to no executor

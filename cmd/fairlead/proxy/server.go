@@ -253,7 +253,7 @@ func (s *server) receive(m *message, about string) {
 	case r != nil:
 		s.answered(r, m)
 	case strings.HasPrefix(m.id(), `"`+idPrefix): // of one that was cancelled, or took too long, and has happened now
-		s.session.proxy.store.Forget(s.Name, "*")
+		s.session.proxy.changed(s.Name)
 		s.log.Debug("proxy: an answer that nobody waits for was left out")
 	default:
 		s.log.Warn("proxy: the server has answered a request that it was not sent; the answer was left out",

@@ -375,7 +375,7 @@ func (s *session) learn(from *server, raw json.RawMessage) {
 	}
 	s.mu.Unlock()
 	if t != nil && t.of != nil && status != "working" && status != "input_required" { // also a task that was cancelled
-		s.proxy.store.Forget(t.of.Name, "*")
+		s.proxy.changed(t.of.Name)
 	}
 	if known {
 		return
