@@ -126,7 +126,7 @@ func (s *set) beside(ctx context.Context, of *underWay, call middleware.Call) (r
 	defer cancel()
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
-	mine := &clientCall{underWay: &underWay{Context: own, about: of.about, left: of.left}, set: s}
+	mine := &clientCall{underWay: &underWay{Context: own, session: of.session, about: of.about, left: of.left}, set: s}
 	if res, err = s.caller.CallTool(mine, call); err != nil {
 		return nil, true
 	}

@@ -181,6 +181,23 @@ func TestRecordKeepsHowACallIsTakenBack(t *testing.T) {
 	}
 }
 
+// A call beside a question is recorded as one of the client that the question is for.
+func TestCallBesideAQuestionHasItsCaller(t *testing.T) {
+	t.Parallel()
+	s, records := newPlain(deleteAll), new(book)
+	c := s.client(t, s.proxy(t, proxy.Options{Policy: decided(t, `{"previews":["plain/*"]}`), Confirm: new(asked), Audit: records}))
+	c.call(`{"name":"delete_rows","arguments":{"table":"a"}}`)
+	var callers []string
+	for _, r := range records.all {
+		if r.Caller != nil {
+			callers = append(callers, r.Caller.Agent)
+		}
+	}
+	if want := []string{"c 1", "c 1"}; !slices.Equal(callers, want) { // the trial, and the call itself
+		t.Errorf("the callers on the record are %q, want %q", callers, want)
+	}
+}
+
 // A switch that only tries makes no call harmless which another argument, or a person, has made worse.
 func TestTrialThatIsNotSafeIsNotMade(t *testing.T) {
 	t.Parallel()

@@ -191,6 +191,7 @@ func (s *session) request(p *mcp.CallToolParamsRaw) *mcp.CallToolRequest {
 type introduction struct {
 	mu      sync.Mutex
 	client  mcp.Meta // the client's part
+	agent   string   // what the client calls itself there
 	version string   // that was agreed on
 	both    mcp.Meta // of these; nil if it has to be made
 }
@@ -199,7 +200,14 @@ type introduction struct {
 func (i *introduction) set(client mcp.Meta) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.client, i.both = client, nil
+	i.client, i.agent, i.both = client, agentOf(client[mcp.MetaKeyClientInfo]), nil
+}
+
+// called returns what the client calls itself.
+func (i *introduction) called() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.agent
 }
 
 // meta returns it with the revision that was agreed on. It is read-only.

@@ -15,14 +15,19 @@ func callerOf(ctx context.Context, call middleware.Call) audit.Caller {
 	if s == nil {
 		return audit.Caller{} // one that the approvals page takes back
 	}
-	info := call.Meta[mcp.MetaKeyClientInfo]
-	if info == nil {
-		info = s.client.meta(s.version.value())[mcp.MetaKeyClientInfo]
+	agent := s.client.called()
+	if info := call.Meta[mcp.MetaKeyClientInfo]; info != nil {
+		agent = agentOf(info)
 	}
+	return audit.Caller{User: s.caller.User, Client: s.caller.Client, Actors: s.caller.Actors, Agent: agent}
+}
+
+// agentOf returns what a client calls itself, by its description of itself.
+func agentOf(info any) string {
 	about, _ := info.(map[string]any)
 	agent, _ := about["name"].(string)
 	if version, _ := about["version"].(string); version != "" && agent != "" {
 		agent += " " + version
 	}
-	return audit.Caller{User: s.caller.User, Client: s.caller.Client, Actors: s.caller.Actors, Agent: agent}
+	return agent
 }

@@ -14,7 +14,7 @@ import (
 type underWay struct {
 	context.Context
 
-	session *session // that the client's request came in; nil for what is done beside it
+	session *session // of the client that it is done for; nil if a person does it on the approvals page
 
 	about  string // the client's request, by its ID
 	method string
