@@ -78,6 +78,9 @@ func (a *asker) request(ctx context.Context, q query) Request {
 	if r.Client = clientOf(ctx); a.Client != nil {
 		r.Client = a.Client(ctx, q.call)
 	}
+	if a.Caller != nil {
+		r.Caller = a.Caller(ctx, q.call)
+	}
 	if a.Number != nil {
 		r.Number = a.Number(ctx, q.call)
 	}

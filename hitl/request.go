@@ -39,6 +39,7 @@ type Request struct {
 	CallID  string    // the model's, for display
 	Scope   string    // whose call it is
 	Client  string    // the program or the agent that asks, by Options.Client; "" is not known
+	Caller  Caller    `json:",omitzero"` // on whose behalf it asks, by Options.Caller
 	Asked   time.Time // when the call began to wait for the answer
 	// Turn is which call of its turn it is, of Turns that came together; 0 outside of package batch.
 	Turn, Turns int
@@ -68,6 +69,15 @@ type Request struct {
 	// Input is what came back with the second leg of a question that ended with a
 	// [*PendingError]; nil where the question is new. It is anybody's text, and not sent.
 	Input *middleware.Input
+}
+
+// A Caller is on whose behalf a call is made, as far as the host has verified it.
+type Caller struct {
+	User   string `json:",omitempty"` // the person
+	Client string `json:",omitempty"` // the OAuth client that the person's token was given to
+	// Actors act for the person, as in the act of a token (RFC 8693): the one that makes the call first, and the one
+	// closest to the person last.
+	Actors []string `json:",omitempty"`
 }
 
 // Digest returns a digest of what a person is shown and approves: all of the request but

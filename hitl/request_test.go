@@ -139,12 +139,14 @@ func TestPersonSeesTheWholeCall(t *testing.T) {
 	c := hitl.New(hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) { got = r; return yes, nil }),
 		hitl.Options{About: func(_ context.Context, call middleware.Call) (string, string) {
 			return "why " + call.ID, "undo " + call.Tool.Name()
+		}, Caller: func(_ context.Context, call middleware.Call) hitl.Caller {
+			return hitl.Caller{User: call.Scope, Client: "desk"}
 		}})(guarded(new(executor)))
 	if _, err := c.CallTool(t.Context(), its); err != nil {
 		t.Fatal(err)
 	}
 	if got.Tool != its.Tool || string(got.Arguments) != `{"id":1,"it":2}` || got.CallID != "call-1" || got.Scope != "ann" ||
-		got.Why != "why call-1" || got.Undo != "undo delete" || got.Deadline.IsZero() {
+		got.Caller.User != "ann" || got.Caller.Client != "desk" || got.Why != "why call-1" || got.Undo != "undo delete" || got.Deadline.IsZero() {
 		t.Errorf("got %+v", got)
 	}
 }

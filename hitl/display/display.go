@@ -6,6 +6,7 @@ package display
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +89,8 @@ func asker(r hitl.Request) string {
 		who = safetext.Word(r.Client, most)
 	}
 	text := who + " asks for " + safetext.Word(r.Tool.String(), 2*most)
-	if r.Scope != "" {
+	text += behalf(r.Caller, most)
+	if r.Scope != "" && r.Scope != r.Caller.User {
 		text += ", in " + safetext.Word(r.Scope, most)
 	}
 	switch {
@@ -99,6 +101,30 @@ func asker(r hitl.Request) string {
 	}
 	if ago := time.Since(r.Asked); !r.Asked.IsZero() && ago >= time.Second {
 		text += ", " + ago.Round(time.Second).String() + " ago"
+	}
+	return text
+}
+
+// maxActors is how many of those who act for a person are named.
+const maxActors = 3
+
+// behalf describes on whose behalf a call is made, the person first, "" if nobody is known.
+func behalf(c hitl.Caller, most int) (text string) {
+	if c.User != "" {
+		text += " on behalf of " + safetext.Word(c.User, most)
+	}
+	if c.Client != "" {
+		text += ", by a token for " + safetext.Word(c.Client, most)
+	}
+	for i, actor := range slices.Backward(c.Actors) {
+		switch {
+		case i == len(c.Actors)-1:
+			text += ", through " + safetext.Word(actor, most)
+		case i == 0 || i > len(c.Actors)-maxActors: // the one that makes the call is named in any case
+			text += " and " + safetext.Word(actor, most)
+		case i == 1:
+			text += " and " + count(len(c.Actors)-maxActors, "other")
+		}
 	}
 	return text
 }

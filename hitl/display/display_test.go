@@ -220,7 +220,7 @@ func TestForeignTextStaysInItsFrame(t *testing.T) {
 		"the server":     request(t, hostile+"/delete_file", "", `{"path":"a"}`),
 		"a description":  request(t, "files/frobnicate", hostile, `{}`),
 	} {
-		r.Client, r.Scope = hostile, hostile
+		r.Client, r.Scope, r.Caller = hostile, hostile, hitl.Caller{User: hostile, Client: hostile, Actors: []string{hostile, hostile}}
 		q := display.Of(r)
 		texts := append([]string{q.Sentence, q.Asker}, q.Warnings...)
 		for _, e := range q.Effects {
@@ -384,4 +384,35 @@ func FuzzOf(f *testing.F) {
 			t.Errorf("%d of %d bytes are accounted for", in, whole)
 		}
 	})
+}
+
+// A person sees on whose behalf a call is made: the person, the client that has the token, and who acts for both, the one
+// closest to the person first.
+func TestAskerNamesTheCaller(t *testing.T) {
+	t.Parallel()
+	for want, caller := range map[string]hitl.Caller{
+		`editor asks for files/delete_file, in ann`:                                                              {},
+		`editor asks for files/delete_file on behalf of ann`:                                                     {User: "ann"},
+		`editor asks for files/delete_file on behalf of "Ann Smith", in ann`:                                     {User: "Ann Smith"},
+		`editor asks for files/delete_file on behalf of ann, by a token for desk`:                                {User: "ann", Client: "desk"},
+		`editor asks for files/delete_file on behalf of ann, through coder`:                                      {User: "ann", Actors: []string{"coder"}},
+		`editor asks for files/delete_file on behalf of ann, by a token for desk, through planner and coder`:     {User: "ann", Client: "desk", Actors: []string{"coder", "planner"}},
+		`editor asks for files/delete_file on behalf of ann, through d and c and a`:                              {User: "ann", Actors: []string{"a", "c", "d"}},
+		`editor asks for files/delete_file on behalf of ann, through g and f and 4 others and a`:                 {User: "ann", Actors: []string{"a", "b", "c", "d", "e", "f", "g"}},
+		`editor asks for files/delete_file on behalf of "ann, by a token for desk", through "coder and planner"`: {User: "ann, by a token for desk", Actors: []string{"coder and planner"}},
+	} {
+		r := request(t, "files/delete_file", "Delete a file.", object("path", "a"))
+		r.Client, r.Caller = "editor", caller
+		if caller.User == "ann, by a token for desk" {
+			r.Scope = caller.User
+		}
+		if got := display.Of(r).Asker; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if other := r; caller.User != "" {
+			if other.Caller = (hitl.Caller{User: "bob"}); other.Digest() == r.Digest() {
+				t.Errorf("%s: an approval is not bound to the caller", want)
+			}
+		}
+	}
 }

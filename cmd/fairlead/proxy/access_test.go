@@ -28,6 +28,7 @@ import (
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/hitl/approvals"
+	"github.com/fairlead-go/fairlead/hitl/display"
 	"github.com/fairlead-go/fairlead/hitl/inbox"
 	"github.com/fairlead-go/fairlead/ratelimit"
 	"github.com/google/go-cmp/cmp"
@@ -221,7 +222,7 @@ func TestApproverDecidesAtAnyReplica(t *testing.T) {
 	for _, id := range waiting {
 		_, page := do(bob, http.MethodGet, "/approvals/question/"+id, nil)
 		digest := regexp.MustCompile(`name="digest" value="([^"]*)"`).FindStringSubmatch(page)
-		if digest == nil {
+		if digest == nil || !strings.Contains(page, " on behalf of ") {
 			t.Fatal(page)
 		}
 		form := url.Values{"decision": {"approve"}, "digest": digest[1:]}
@@ -242,7 +243,7 @@ func TestApproverDecidesAtAnyReplica(t *testing.T) {
 }
 
 // Who makes a call is in its record, before the call is made, as the token and the client state it: person, client, agent
-// and sub-agent, and what the program calls itself.
+// and sub-agent, and what the program calls itself. The person who is asked sees the same.
 func TestIdentityIsRecorded(t *testing.T) {
 	t.Parallel()
 	for _, version := range mcptest.Versions {
@@ -253,7 +254,10 @@ func TestIdentityIsRecorded(t *testing.T) {
 			var records []audit.Record
 			at := listenOn(t, proxy.Options{
 				Servers: []proxy.Server{child(t, "things")}, Access: a, Policy: decided(t, `{}`),
-				Confirm: hitl.ConfirmerFunc(func(context.Context, hitl.Request) (hitl.Decision, error) {
+				Confirm: hitl.ConfirmerFunc(func(_ context.Context, r hitl.Request) (hitl.Decision, error) {
+					if got, want := display.Of(r).Asker, `"editor 2" asks for things/delete_thing on behalf of ann, by a token for desk, through planner and coder`; !strings.HasPrefix(got, want) {
+						t.Errorf("the person reads\n%s\nwant\n%s", got, want)
+					}
 					return hitl.Decision{Verdict: hitl.Approved, By: "bob"}, nil
 				}),
 				Audit: audit.SinkFunc(func(_ context.Context, r audit.Record) error {

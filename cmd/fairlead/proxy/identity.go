@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -20,6 +21,12 @@ func callerOf(ctx context.Context, call middleware.Call) audit.Caller {
 		agent = agentOf(info)
 	}
 	return audit.Caller{User: s.caller.User, Client: s.caller.Client, Actors: s.caller.Actors, Agent: agent}
+}
+
+// behalf returns on whose behalf a call is made, by the token alone: what a client calls itself is not verified.
+func behalf(ctx context.Context, call middleware.Call) hitl.Caller {
+	c := callerOf(ctx, call)
+	return hitl.Caller{User: c.User, Client: c.Client, Actors: c.Actors}
 }
 
 // agentOf returns what a client calls itself, by its description of itself.
