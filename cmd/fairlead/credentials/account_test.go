@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -13,139 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/credentials"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/credentials/credentialstest"
 	"github.com/fairlead-go/fairlead/middleware"
 )
-
-// A fixture is a keeper over a folder of its own, for users who are elsewhere.
-type fixture struct {
-	*credentials.Keeper
-
-	server *credentialstest.Server
-	dir    string
-	log    *syncBuffer
-	page   *httptest.Server
-}
-
-type syncBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-// userHeader has the user of a request to the page, in the place of an access.
-const userHeader = "X-User"
-
-type as string
-
-func (user as) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set(userHeader, string(user))
-	return http.DefaultTransport.RoundTrip(r)
-}
-
-func newFixture(t *testing.T, change func(*credentials.Options)) *fixture {
-	t.Helper()
-	f := &fixture{server: credentialstest.New(t, false), dir: filepath.Join(t.TempDir(), "kept"), log: new(syncBuffer)}
-	m := http.NewServeMux()
-	f.page = httptest.NewServer(m)
-	t.Cleanup(f.page.Close)
-	o := credentials.Options{
-		Store: open(t, f.dir), Base: f.page.URL + "/credentials/", User: func(r *http.Request) string { return r.Header.Get(userHeader) },
-		Logger: slog.New(slog.NewTextHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	}
-	if change != nil {
-		change(&o)
-	}
-	f.Keeper = credentials.New(t.Context(), o)
-	m.Handle("/credentials/", f.Handler("/credentials/"))
-	return f
-}
-
-func open(t *testing.T, dir string) *credentials.Store {
-	t.Helper()
-	s, err := credentials.OpenStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func (f *fixture) account(t *testing.T, user string) *credentials.Account {
-	t.Helper()
-	a, err := f.Account(user, "crm", f.server.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_user","arguments":{}}}`
-
-// send sends a call and returns the user whom the server took its token for.
-func send(ctx context.Context, through http.RoundTripper, to string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(call))
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	res, err := through.RoundTrip(req)
-	if err != nil {
-		return "", err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusOK {
-		return "", errors.Join(err, errors.New(res.Status+" "+string(body)))
-	}
-	_, after, _ := strings.Cut(string(body), `"text":"`)
-	user, _, _ := strings.Cut(after, `"`)
-	return user, nil
-}
-
-// page returns the page that a call without a credential names.
-func (f *fixture) pageOf(t *testing.T, a *credentials.Account) string {
-	t.Helper()
-	_, err := send(t.Context(), a, f.server.URL)
-	required, ok := errors.AsType[*credentials.RequiredError](err)
-	if !ok || !middleware.NotSent(err) || !middleware.Permanent(err) || !strings.Contains(err.Error(), required.Page) {
-		t.Fatalf("a call without a credential: got %v", err)
-	}
-	return required.Page
-}
-
-// signIn signs a user in.
-func (f *fixture) signIn(t *testing.T, user string) *credentials.Account {
-	t.Helper()
-	a := f.account(t, user)
-	if status, text := credentialstest.SignIn(t, f.server.Browser(t, user, as(user)), f.pageOf(t, a)); status != http.StatusOK {
-		t.Fatalf("HTTP %d: %s", status, text)
-	}
-	return a
-}
-
-func check(t *testing.T, a *credentials.Account, server *credentialstest.Server, want string) {
-	t.Helper()
-	if got, err := send(t.Context(), a, server.URL); err != nil || got != want {
-		t.Errorf("the server got the call of %q (%v), want that of %q", got, err, want)
-	}
-}
 
 // Two users sign in at one server, and none of them is ever the other there. No token is in a file or the log.
 func TestTwoUsersNeverMeet(t *testing.T) {
@@ -196,110 +68,6 @@ func TestTwoUsersNeverMeet(t *testing.T) {
 	check(t, other, f.server, "bob") // after a restart, with a token that has to be refreshed
 }
 
-// What waits for a token shares one refresh, also with another process.
-func TestOneRefreshForAllThatWait(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, nil)
-	ann := f.signIn(t, "ann")
-	again := credentials.New(t.Context(), credentials.Options{Store: open(t, f.dir), Base: f.page.URL + "/"})
-	other, err := again.Account("ann", "crm", f.server.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	check(t, other, f.server, "ann")
-	f.server.Expire()
-	var all sync.WaitGroup
-	for range 20 {
-		all.Go(func() { check(t, ann, f.server, "ann") })
-		all.Go(func() { check(t, other, f.server, "ann") })
-	}
-	all.Wait()
-	if got := f.server.Count("refresh_token"); got != 1 {
-		t.Errorf("got %d refreshes, want 1", got)
-	}
-}
-
-// A storm of calls over an authorization server that is down, or that refuses, makes a request or few, since all that wait
-// at a time share one; and one when it is back.
-func TestRefreshStorms(t *testing.T) {
-	t.Parallel()
-	const calls = 200
-	storm := func(f *fixture, a *credentials.Account) (failed int64) {
-		var all sync.WaitGroup
-		var faults atomic.Int64
-		for range calls {
-			all.Go(func() {
-				if _, err := send(t.Context(), a, f.server.URL); err != nil {
-					faults.Add(1)
-				}
-			})
-		}
-		all.Wait()
-		return faults.Load()
-	}
-	t.Run("B388: the issuer is there", func(t *testing.T) {
-		f := newFixture(t, nil)
-		ann := f.signIn(t, "ann")
-		f.server.Expire()
-		if failed, got := storm(f, ann), f.server.Count("refresh_token"); failed != 0 || got != 1 {
-			t.Errorf("%d calls failed, with %d refreshes", failed, got)
-		}
-	})
-	t.Run("B388: the issuer is away, and comes back", func(t *testing.T) {
-		f := newFixture(t, nil)
-		ann := f.signIn(t, "ann")
-		f.server.Expire()
-		f.server.Down(true)
-		if failed, got := storm(f, ann), f.server.Count("refresh_token"); failed != calls || got >= calls/2 {
-			t.Errorf("%d calls failed, with %d refreshes", failed, got)
-		}
-		f.server.Down(false)
-		before := f.server.Count("refresh_token")
-		if failed, got := storm(f, ann), f.server.Count("refresh_token")-before; failed != 0 || got != 1 {
-			t.Errorf("when it is back %d calls failed, with %d refreshes", failed, got)
-		}
-	})
-	t.Run("B388: the issuer refuses", func(t *testing.T) {
-		f := newFixture(t, nil)
-		ann := f.signIn(t, "ann")
-		f.server.Expire()
-		f.server.Forget()
-		if failed, got := storm(f, ann), f.server.Count("refresh_token"); failed != calls || got != 1 {
-			t.Errorf("%d calls failed, with %d refreshes", failed, got)
-		}
-	})
-}
-
-// An authorization server that is down is an outage and no reason to sign in again; what it answers is in no error.
-func TestOutageOfTheAuthorizationServer(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, nil)
-	ann := f.signIn(t, "ann")
-	f.server.Expire()
-	f.server.Down(true)
-	_, err := send(t.Context(), ann, f.server.URL)
-	if _, required := errors.AsType[*credentials.RequiredError](err); err == nil || required || !middleware.NotSent(err) || strings.Contains(err.Error(), "refresh-") {
-		t.Errorf("got %v", err)
-	}
-	f.server.Down(false)
-	check(t, ann, f.server, "ann")
-}
-
-// A refresh token that counts no more sends the user to the page again.
-func TestRefusedRefreshAsksTheUser(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, nil)
-	ann := f.signIn(t, "ann")
-	f.server.Expire()
-	f.server.Forget()
-	f.pageOf(t, ann)
-	if all, err := open(t, f.dir).List(t.Context()); err != nil || len(all) != 0 {
-		t.Errorf("%d credentials are kept (%v)", len(all), err)
-	}
-	f.signIn(t, "ann")
-	check(t, ann, f.server, "ann")
-}
-
 // A revocation, here by another process, ends what waits, and is made at the authorization server as well.
 func TestRevokedUserIsRefused(t *testing.T) {
 	t.Parallel()
@@ -318,46 +86,6 @@ func TestRevokedUserIsRefused(t *testing.T) {
 	if used := f.server.Used(); used[len(used)-2] != "" {
 		t.Errorf("after the revocation the server got a token of %q", used[len(used)-2])
 	}
-}
-
-// A revocation that comes while a token is refreshed is not undone by what comes of that.
-func TestRevocationDuringARefreshHolds(t *testing.T) {
-	t.Parallel()
-	inside, goOn := make(chan struct{}), make(chan struct{})
-	f := newFixture(t, func(o *credentials.Options) {
-		o.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-			if r.URL.Path == "/token" {
-				body, err := io.ReadAll(r.Body)
-				if err != nil {
-					return nil, err
-				}
-				r.Body = io.NopCloser(bytes.NewReader(body))
-				if strings.Contains(string(body), "grant_type=refresh_token") {
-					inside <- struct{}{}
-					<-goOn
-				}
-			}
-			return http.DefaultTransport.RoundTrip(r)
-		})
-	})
-	ann := f.signIn(t, "ann")
-	f.server.Expire()
-	called, revoked := make(chan error, 1), make(chan error, 1)
-	go func() { _, err := send(t.Context(), ann, f.server.URL); called <- err }()
-	<-inside
-	go func() {
-		_, err := credentials.New(t.Context(), credentials.Options{Store: open(t, f.dir)}).Revoke(t.Context(), "ann", f.server.URL)
-		revoked <- err
-	}()
-	close(goOn)
-	<-called
-	if err := <-revoked; err != nil {
-		t.Fatal(err)
-	}
-	if all, err := open(t, f.dir).List(t.Context()); err != nil || len(all) != 0 {
-		t.Errorf("%d credentials are kept (%v)", len(all), err)
-	}
-	f.pageOf(t, ann)
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
