@@ -88,7 +88,7 @@ type Options struct {
 	// Client returns the program or the agent that asks for a call, as it names itself, such as "claude-code 2.1". A
 	// panic denies the call. Nil means the client of the MCP server that has the chain, if there is one.
 	Client func(ctx context.Context, call middleware.Call) string
-	// Caller returns on whose behalf a call is made, as the host has verified it. A panic denies the call. Nil knows nobody.
+	// Caller returns on whose behalf a call is made, as the host has verified it. A panic denies the call. Nil leaves that out.
 	Caller func(ctx context.Context, call middleware.Call) Caller
 	// Number returns which call of its client a call is since that connected, from 1, for display; 0 is not known. A
 	// panic denies the call. Nil knows none.

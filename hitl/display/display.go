@@ -108,7 +108,7 @@ func asker(r hitl.Request) string {
 // maxActors is how many of those who act for a person are named.
 const maxActors = 3
 
-// behalf describes on whose behalf a call is made, the person first, "" if nobody is known.
+// behalf describes on whose behalf a call is made, the person first, "" if that is not known.
 func behalf(c hitl.Caller, most int) (text string) {
 	if c.User != "" {
 		text += " on behalf of " + safetext.Word(c.User, most)

@@ -73,7 +73,7 @@ func TestFileOfWritesIsReplaced(t *testing.T) {
 	}
 }
 
-// A process that has the file open sees that somebody has removed it.
+// A process that has the file open sees that it was removed.
 func TestFileOfWritesIsRemoved(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -108,7 +108,7 @@ func TestFileOfWritesOfManyProcesses(t *testing.T) {
 	all.Wait()
 }
 
-// A call that was refused or denied is announced to nobody. One that may have happened is announced when it begins and
+// A call that was refused or denied is not announced. One that may have happened is announced when it begins and
 // when it has ended, and one that its server has turned away when it begins.
 func TestOnlyWhatMayHaveHappenedIsAnnounced(t *testing.T) {
 	t.Parallel()
