@@ -12,7 +12,7 @@ type requests struct {
 	abouts abouts
 }
 
-// serves reports whether one of them belongs to the client's request.
+// serves reports whether the server has one of them that brought it the progress token of the client's request.
 func (r *requests) serves(about string) bool { return r.abouts.has(about) }
 
 // A request is one of ours, or one that was passed on.
@@ -24,6 +24,15 @@ type request struct {
 	answer chan answerOf // to one of ours; it has room for one, and gets one
 	holds  *holds        // the room of its answer until the client's request has ended; nil for none
 	passed bool          // on as it is, and counted by the session
+}
+
+// served is the client's request whose progress the server may report while it has this one, "" for none: a list of ours
+// has not brought it the token, and may be read for a call of another server.
+func (r *request) served() string {
+	if r.Method == methodListTools {
+		return ""
+	}
+	return r.about
 }
 
 // An answerOf is the response to a request of ours, or why there is none.
@@ -40,7 +49,7 @@ func (r *requests) store(id string, one *request) {
 		r.all = make(map[string]*request)
 	}
 	r.all[id] = one
-	r.abouts.add(one.about, 1)
+	r.abouts.add(one.served(), 1)
 }
 
 // maxAsked is how many requests of one server the client may have to answer, and maxAskedBytes how large they may be
@@ -82,7 +91,7 @@ func (r *requests) take(id string) *request {
 	one := r.all[id]
 	if one != nil {
 		delete(r.all, id)
-		r.abouts.add(one.about, -1)
+		r.abouts.add(one.served(), -1)
 	}
 	return one
 }
@@ -96,7 +105,7 @@ func (r *requests) takeFrom(server *server, match func(*request) bool) map[strin
 		if one.server == server && match(one) {
 			taken[id] = one
 			delete(r.all, id)
-			r.abouts.add(one.about, -1)
+			r.abouts.add(one.served(), -1)
 		}
 	}
 	return taken
@@ -109,7 +118,7 @@ func (r *requests) takeAll() map[string]*request {
 	all := r.all
 	r.all = nil
 	for _, one := range all {
-		r.abouts.add(one.about, -1)
+		r.abouts.add(one.served(), -1)
 	}
 	return all
 }
