@@ -8,9 +8,9 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
-// WatchEvery is [Access.Watch] with another distance.
-func WatchEvery(ctx context.Context, a *Access, every time.Duration, report func(error)) {
-	a.watch(ctx, every, every, report)
+// WatchEvery is [Access.Watch] with other distances.
+func WatchEvery(ctx context.Context, a *Access, every, again time.Duration, report func(error)) {
+	a.watch(ctx, every, again, report)
 }
 
 // RenewBy is [Access.Renew] by a client of its own.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -45,6 +46,8 @@ type issuer struct {
 	mu       sync.Mutex
 	verifier *oidc.IDTokenVerifier
 	renewed  time.Time
+
+	missed atomic.Pointer[chan struct{}] // of Watch: a token could not be checked, since no keys came
 }
 
 func (i *issuer) verify(ctx context.Context, token string) (*oidc.IDToken, error) {
@@ -57,6 +60,12 @@ func (i *issuer) verify(ctx context.Context, token string) (*oidc.IDToken, error
 	var failed error
 	t, err := verifier.Verify(context.WithValue(ctx, failedKey{}, &failed), token)
 	if err != nil && failed != nil {
+		if missed := i.missed.Load(); missed != nil {
+			select {
+			case *missed <- struct{}{}:
+			default: // it is known
+			}
+		}
 		return nil, &AwayError{failed}
 	}
 	return t, err
@@ -205,17 +214,21 @@ var unsigned = strings.Join([]string{
 	base64.RawURLEncoding.EncodeToString(make([]byte, 64)),
 }, ".")
 
-// Watch renews the keys of the issuer until ctx is done, and calls report with what became of it.
+// Watch renews the keys of the issuer until ctx is done, and calls report with what became of it: now and then, and once a
+// token could not be checked since the issuer did not answer.
 func (a *Access) Watch(ctx context.Context, report func(error)) {
 	a.watch(ctx, renewEvery, renewAgain, report)
 }
 
 func (a *Access) watch(ctx context.Context, every, again time.Duration, report func(error)) {
+	missed := make(chan struct{}, 1)
+	a.issuer.missed.Store(&missed)
 	next := time.NewTimer(every)
 	defer next.Stop()
-	for {
+	for look := missed; ; {
 		select {
 		case <-next.C:
+		case <-look:
 		case <-ctx.Done():
 			return
 		}
@@ -224,7 +237,9 @@ func (a *Access) watch(ctx context.Context, every, again time.Duration, report f
 			return
 		}
 		report(err)
-		if next.Reset(every); err != nil {
+		next.Reset(every)
+		if look = missed; err != nil {
+			look = nil // its outage is known, and tokens do not have it asked more often
 			next.Reset(again)
 		}
 	}

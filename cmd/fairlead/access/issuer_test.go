@@ -103,7 +103,7 @@ func TestReplacedKeyEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	reports := make(chan error)
-	go access.WatchEvery(ctx, a, time.Millisecond, func(err error) {
+	go access.WatchEvery(ctx, a, time.Millisecond, time.Millisecond, func(err error) {
 		select {
 		case reports <- err:
 		case <-ctx.Done():
@@ -127,6 +127,45 @@ func TestReplacedKeyEnds(t *testing.T) {
 	}
 	if got := as("new", fresh); got != http.StatusOK {
 		t.Errorf("a token of the new key: got %d", got)
+	}
+}
+
+// An outage of the issuer is reported by the first token that it keeps from being checked, and not only when its keys are
+// due, and so is its end.
+func TestOutageThatATokenMeetsIsReported(t *testing.T) {
+	t.Parallel()
+	c, a, as := changes(t)
+	reports := make(chan error, 100)
+	go access.WatchEvery(t.Context(), a, time.Hour, 10*time.Millisecond, func(err error) {
+		select {
+		case reports <- err:
+		default:
+		}
+	})
+	c.has()
+	reported := func() error { // a token that comes before Watch does is not seen by it
+		for ctx := mcptest.Context(t); ctx.Err() == nil; time.Sleep(time.Millisecond) {
+			if got := as("new", newKeyOf("new")); got != http.StatusServiceUnavailable {
+				t.Fatalf("a token of a new key: got %d", got)
+			}
+			select {
+			case err := <-reports:
+				return err
+			default:
+			}
+		}
+		t.Fatal("the outage is not reported")
+		return nil
+	}
+	if _, away := errors.AsType[*access.AwayError](reported()); !away {
+		t.Error("want an error of an issuer that is away")
+	}
+	fresh := c.has("old", "new")["new"]
+	for err := errors.New("away"); err != nil; {
+		err = mcptest.Wait(t, "the issuer to be back", reports)
+	}
+	if got := as("new", fresh); got != http.StatusOK {
+		t.Errorf("a token of the new key, once the issuer is back: got %d", got)
 	}
 }
 

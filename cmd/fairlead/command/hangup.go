@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -54,6 +55,8 @@ type recording struct {
 	size int64         // at which the next file begins; 0 for none
 	age  time.Duration // likewise
 
+	failed atomic.Bool // the last record was not written
+
 	mu   sync.RWMutex
 	file *audit.File
 }
@@ -63,6 +66,7 @@ func (r *recording) Write(ctx context.Context, one audit.Record) error {
 	if err != nil && r.follow(file) {
 		file, err = r.write(ctx, one)
 	}
+	r.failed.Store(err != nil)
 	if err == nil && r.over(file) {
 		r.rotate(ctx, file)
 	}

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -54,10 +56,24 @@ func (r *proxyRun) depend(kept *postgres.Store) {
 	}
 }
 
+// healthy returns why the next record would not be written, nil if it can be.
 func (r *recording) healthy(context.Context) error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.file.Healthy()
+	if err := r.file.Healthy(); err != nil || !r.failed.Load() {
+		return err
+	}
+	return roomBeside(r.name)
+}
+
+// roomBeside returns why nothing can be written in the folder of a file, such as that its disk is full.
+func roomBeside(name string) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".fairlead-room-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, 4<<10)) // a block, since the last one of a file may have room
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
 // A reported sink reports what became of each record.

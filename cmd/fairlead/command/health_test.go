@@ -23,6 +23,7 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
+	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/contrib/postgres/postgrestest"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
@@ -285,5 +286,34 @@ func TestStartDoesNotWaitForSettings(t *testing.T) {
 	code, _, said = runs(t, built(t), server, "proxy", "--listen", "127.0.0.1:0", "--access", file, "--", "SERVER")
 	if code == 0 || !strings.Contains(said, "the issuer of the tokens: 404 Not Found") {
 		t.Errorf("got %d %s", code, said)
+	}
+}
+
+// After a record that was not written, a disk without room for another one keeps the record away, although the file can be
+// read. What looks for room leaves nothing behind.
+func TestRecordIsBackOnceThereIsRoom(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file, err := audit.OpenFile(filepath.Join(folder, "calls.jsonl"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	full := &recording{name: filepath.Join(folder, "full", "calls.jsonl"), file: file} // in a folder that takes no files
+	if err := full.healthy(t.Context()); err != nil {
+		t.Errorf("before a record has failed: %v", err)
+	}
+	full.failed.Store(true)
+	if full.healthy(t.Context()) == nil {
+		t.Error("the record counts as back while nothing can be written")
+	}
+	if err := os.Mkdir(filepath.Join(folder, "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := full.healthy(t.Context()); err != nil {
+		t.Errorf("once there is room: %v", err)
+	}
+	if left, err := os.ReadDir(filepath.Join(folder, "full")); err != nil || len(left) > 0 {
+		t.Errorf("it left %v, %v", left, err)
 	}
 }

@@ -138,7 +138,9 @@ func listening(t testing.TB, o proxy.Options) (*proxy.Proxy, string) {
 	t.Helper()
 	log := newLines(t)
 	o.Stderr = log
-	o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
 	p, err := proxy.New(o)
 	if err != nil {
 		t.Fatal(err)

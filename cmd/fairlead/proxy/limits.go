@@ -173,6 +173,24 @@ func (f *front) room(ctx context.Context, user string) (over *httpSession, busy 
 	return over, nil
 }
 
+// maxLogged is how many users are kept of whom the log had a line within the last minute.
+const maxLogged = 1000
+
+// logs reports whether the log gets a line of a user who is over their share: one a minute.
+func (f *front) logs(user string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if last, ok := f.logged[user]; ok && now.Sub(last) < time.Minute {
+		return false
+	}
+	if f.logged == nil || len(f.logged) >= maxLogged {
+		f.logged = make(map[string]time.Time)
+	}
+	f.logged[user] = now
+	return true
+}
+
 // busy reports whether a request of the session's client is under way, or a task of one.
 func (h *httpSession) busy() bool {
 	h.mu.Lock()

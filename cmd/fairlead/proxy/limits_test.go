@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -48,7 +49,10 @@ func TestOneUserOpensEverySession(t *testing.T) {
 	t.Parallel()
 	a, as := opened(t)
 	a.Sessions = 100
-	url := listenOn(t, proxy.Options{Servers: []proxy.Server{serve(t, things(), mcptest.Legacy)}, Access: a, Policy: decided(t, `{}`)})
+	log := newLines(t)
+	url := listenOn(t, proxy.Options{
+		Servers: []proxy.Server{serve(t, things(), mcptest.Legacy)}, Access: a, Policy: decided(t, `{}`), Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
 	ann, bob := as("ann", "*.all"), as("bob", "*.all")
 	open := 0
 	for range 100 {
@@ -60,6 +64,9 @@ func TestOneUserOpensEverySession(t *testing.T) {
 	}
 	if open != 20 {
 		t.Errorf("one user has %d sessions of 100, want a fifth", open)
+	}
+	if text := log.String(); strings.Count(text, "a request was refused") != 1 || !strings.Contains(text, "user=ann ") {
+		t.Errorf("the log has not one line with the user:\n%s", text)
 	}
 	if res := post(t, bob, url, "", initialize); res.StatusCode != http.StatusOK {
 		t.Errorf("another user got %s", res.Status)

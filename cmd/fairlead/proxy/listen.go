@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/access"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
@@ -47,6 +48,7 @@ type front struct {
 	name     string                  // for scopes that no other process has, whatever they share
 	count    int                     // of sessions so far, likewise
 	closed   bool
+	logged   map[string]time.Time // when the log had the last line of a user who is over their share
 }
 
 // ListenAndServe serves clients over streamable HTTP on an address, such as "127.0.0.1:0", until ctx is
@@ -297,9 +299,17 @@ func (f *front) post(w http.ResponseWriter, r *http.Request) {
 
 // refuse answers a message that no session takes.
 func (f *front) refuse(w http.ResponseWriter, r *http.Request, status int, m *message, why error) {
-	f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.Any("why", why))
-	if busy, ok := errors.AsType[*busyError](why); ok {
+	busy, over := errors.AsType[*busyError](why)
+	if over {
 		busy.header(w.Header())
+	}
+	user := access.Of(r.Context()).User
+	switch {
+	case over && user != "" && f.logs(user):
+		f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused, and others of the user are without a line for a minute",
+			slog.String("user", safetext.Line(user)), slog.Any("why", why))
+	case !over || user == "":
+		f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.Any("why", why))
 	}
 	fail(w, status, m, codeGone, why.Error())
 }
