@@ -8,11 +8,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/callstate"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 	"github.com/fairlead-go/fairlead/internal/jsontree"
+	"github.com/fairlead-go/fairlead/internal/strictjson"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -59,9 +61,25 @@ func (p *passage) undo(r *Record, call *middleware.Call, tool *middleware.Tool, 
 	its := *call
 	its.Arguments = said.Undo.Arguments
 	r.Undo = &Undo{Server: said.Undo.Server, Tool: said.Undo.Tool}
-	if kept := p.redact.Arguments(its); bytes.Equal(canonicalOf(kept), canonicalOf(its.Arguments)) {
+	kept := p.redact.Arguments(its)
+	if bytes.Equal(canonicalOf(kept), canonicalOf(its.Arguments)) {
 		r.Undo.Arguments = its.Arguments
+		return
 	}
+	all, _ := strictjson.Members(its.Arguments)
+	left, _ := strictjson.Members(kept) // none if all of it was too long
+	for _, m := range all {
+		if !slices.ContainsFunc(left, func(same strictjson.Member) bool {
+			return same.Name == m.Name && bytes.Equal(canonicalValue(same.Value), canonicalValue(m.Value))
+		}) {
+			r.Undo.Without = append(r.Undo.Without, short(p.redact.Text(m.Name)))
+		}
+	}
+}
+
+func canonicalValue(v []byte) []byte {
+	form, _ := canonical.Append(nil, v)
+	return form
 }
 
 func canonicalOf(arguments []byte) []byte {

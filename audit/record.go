@@ -109,7 +109,10 @@ type Caller struct {
 type Undo struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments,omitempty"` // not there if a secret was taken out of them
+	Arguments json.RawMessage `json:"arguments,omitempty"` // not there if anything was taken out of them
+	// Without names the arguments that were taken out: they have the form of a secret, as a path with a long random name
+	// does, or are too long.
+	Without []string `json:"without,omitempty"`
 }
 
 // A Source is where one argument of the call came from, see [middleware.Source]. A record has neither its Value nor

@@ -118,7 +118,7 @@ func TestTerminalRemembersWhatItOffers(t *testing.T) {
 			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", tt.want) || err != nil {
 				t.Errorf("got %+v and error %v, want %+v", got, err, tt.want)
 			}
-			if want := "s2           Do not ask about files/delete with path like *.txt\\n, for this"; len(tt.offers) > 1 && !strings.Contains(out.String(), want) {
+			if want := "s2           Do not ask about files/delete with path like \"*.txt\\n\", for"; len(tt.offers) > 1 && !strings.Contains(out.String(), want) {
 				t.Errorf("not shown: %s", out)
 			}
 		})

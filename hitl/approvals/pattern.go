@@ -40,22 +40,27 @@ type Member struct {
 
 // String describes what the member may be, safe to show to a person.
 func (m Member) String() string {
-	text := m.Name + " as it was shown"
+	// A name is the model's or the server's, and a folder too: outside of quotation marks they could read as more members.
+	name := safetext.Word(m.Name, maxShown)
+	text := name + " as it was shown"
 	folder, one := strings.CutSuffix(m.Glob, "*")
 	switch {
 	case m.Any:
-		text = "any " + m.Name
+		text = "any " + name
 	case m.Value != nil:
-		text = m.Name + " = " + string(m.Value)
+		text = name + " = " + safetext.Line(string(m.Value))
 	case m.Glob == "*":
-		text = "any name as " + m.Name
+		text = "any name as " + name
 	case one && strings.HasSuffix(folder, "/") && !strings.ContainsAny(folder, `*?[\`):
-		text = m.Name + " under " + folder + ", any name"
+		text = name + " under " + safetext.Word(folder, maxShown) + ", any name"
 	case m.Glob != "":
-		text = m.Name + " like " + m.Glob
+		text = name + " like " + safetext.Word(m.Glob, maxShown)
 	}
-	return safetext.Line(text)
+	return text
 }
+
+// maxShown is how many bytes of a name are in a sentence: more than any has that is meant to be read.
+const maxShown = 1000
 
 // String describes what the pattern covers, safe to show to a person.
 func (p Pattern) String() string {

@@ -69,7 +69,7 @@ func TestPatternCoversNoMoreThanItNames(t *testing.T) {
 		})
 	}
 	shown := approvals.Pattern{{Name: "path", Glob: "/tmp/*\n"}, {Name: "n", Value: json.RawMessage(`1`)}}.String()
-	if shown != `path like /tmp/*\n, n = 1` {
+	if shown != `path like "/tmp/*\n", n = 1` {
 		t.Errorf("shown as %q", shown)
 	}
 }
@@ -104,7 +104,7 @@ func TestFreeMembersAreAnchored(t *testing.T) {
 		{"nothing", `{"path":"a"}`, "", "", nil, []string{`{"path":"a"}`}},
 		{"no arguments", `{}`, "", "", nil, []string{`{}`}},
 		{"a member twice", `{"path":"a","path":"b"}`, "path", "", nil, []string{`{"path":"a"}`}},
-		{"a name of two words", "{\"a\\nb\":1}", "a\nb", `any a\nb`, []string{"{\"a\\nb\":2}"}, nil},
+		{"a name of two words", "{\"a\\nb\":1}", "a\nb", `any "a\nb"`, []string{"{\"a\\nb\":2}"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -130,5 +130,26 @@ func TestFreeMembersAreAnchored(t *testing.T) {
 	}
 	if got := approvals.FreeMembers(json.RawMessage(`{"path":"drafts/a","dir":"../b","n":2}`)).String(); got != "any n, path under drafts/, any name" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A name and a folder are the model's or the server's words, and cannot read as more members.
+func TestPatternsThatDeceive(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, arguments, free, want string }{
+		{"B407: a member that reads as two", `{"content as it was shown, note":1,"path":"/a"}`, "content as it was shown, note", `any "content as it was shown, note", path as it was shown`},
+		{"B407: a member that ends the sentence", `{"a, for this session alone, until it ends":1}`, "a, for this session alone, until it ends", `any "a, for this session alone, until it ends"`},
+		{"B407: a folder that reads as a member", `{"path":"drafts, content as it was shown/a"}`, "path", `path under "drafts, content as it was shown/", any name`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := approvals.WithFree(json.RawMessage(tt.arguments), []string{tt.free}).String(); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+	s := approvals.Standing{Server: "x", Tool: "read with exactly the arguments that were shown, for nobody", Arguments: approvals.AnyArguments}
+	if got, want := s.String(), `"x/read with exactly the arguments that were shown, for nobody" with any arguments`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -82,7 +82,7 @@ func (s Standing) String() string {
 	if s.Value != "" {
 		from := "nowhere known"
 		if s.From != "" {
-			from = safetext.Line(s.From)
+			from = safetext.Word(s.From, maxShown)
 		}
 		return safetext.Line(s.Value) + " as " + safetext.Line(s.Kind) + ", which came from " + from
 	}
@@ -97,7 +97,7 @@ func (s Standing) String() string {
 	case s.Arguments == AnyArguments:
 		what = "any arguments"
 	}
-	return safetext.Line(s.Server+"/"+s.Tool) + " with " + what
+	return safetext.Word(s.Server+"/"+s.Tool, maxShown) + " with " + what
 }
 
 // Sentence states the whole of what is approved: which calls, for whom, until when, and how it ends before that. It is the

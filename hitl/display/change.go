@@ -1,6 +1,7 @@
 package display
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -86,6 +87,7 @@ func (p *Part) condense() {
 func comparison(name, before, after string) Part {
 	text, marks := compare(before, after)
 	p := Part{Group: Changes, Name: name, Bytes: len(text), Lines: len(marks), value: text, marks: marks, Block: true}
+	p.counts = fmt.Sprintf("%s removed, %d added", count(bytes.Count(marks, []byte{removed}), "line"), bytes.Count(marks, []byte{added}))
 	p.show(text)
 	return p
 }
@@ -96,15 +98,19 @@ func (c *call) changed(all []Part, given []hitl.Change) []Part {
 	var changes []Part
 	drop := make(map[string]bool)
 	for _, g := range given {
-		p := comparison(named(g.Name), g.Before, g.After)
+		p := comparison(called(g.Name), g.Before, g.After)
 		if p.Lines == 0 {
 			continue
 		}
 		changes = append(changes, p)
+		var same []string // the content, and what else has the same text
 		for _, argument := range all {
-			if argument.Group == Arguments && argument.isText && argument.value == g.After && holds(p.value, p.marks, removed, g.After) {
-				drop[argument.Name] = true
+			if argument.Group == Arguments && argument.isText && argument.value == g.After {
+				same = append(same, argument.Name)
 			}
+		}
+		if len(same) == 1 && holds(p.value, p.marks, removed, g.After) {
+			drop[same[0]] = true
 		}
 	}
 	if slices.Contains(writing, c.verb) {

@@ -37,16 +37,21 @@ type Question struct {
 	Suggestion  string
 }
 
+// maxTool is how many bytes of a tool's name are shown where it is one of several words.
+const maxTool = 300
+
 // Of returns what a person is shown of a request.
 func Of(r hitl.Request) Question {
 	q := Question{
-		Parts: partsOf(r), Tool: safetext.Line(r.Tool.String()), Class: r.Tool.Safety().String(), Does: safetext.Text(r.Tool.Definition.Description),
+		Parts: partsOf(r), Tool: safetext.Word(r.Tool.String(), maxTool), Class: r.Tool.Safety().String(), Does: safetext.Text(r.Tool.Definition.Description),
 		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Suggestion: r.Suggestion, Warnings: warnings(r), Asker: asker(r), Sentence: sentence(r),
 	}
 	c := callOf(r)
+	q.Effects = c.strays()
 	for _, change := range r.Changes {
 		q.Effects = append(q.Effects, changing(change)...)
 	}
+	q.Effects = append(q.Effects, c.overwriting()...)
 	q.Effects = append(q.Effects, c.effects()...)
 	for _, reason := range r.Reasons() { // the server's words in it are quoted
 		q.Reasons = append(q.Reasons, safetext.Line(strings.Join(strings.Fields(reason), " ")))

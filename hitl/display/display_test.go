@@ -124,6 +124,15 @@ func TestCalls(t *testing.T) {
 			{"a language without a name", "k8s/kubectl_generic", "Execute any kubectl command.", `{"command":"drain","name":"n1","flags":{"force":true}}`, nil},
 			{"a payment for a thing", "books/books_invoices_pay", "Pay an invoice.", `{"documentId":"d1","amount":250}`, nil},
 			{"a long path with blanks at its end", "files/delete_file", "Delete a file.", object("path", "/home/ann/"+strings.Repeat("a", 60)+"/drafts of the year/report.txt"), nil},
+			{"a list of objects without names", "memory/create_relations", "Create relations.", `{"relations":[{"from":"Ada","to":"Bob"},{"from":"Bob","to":"Cy"}]}`, nil},
+			{"several of a noun in the singular", "browser/upload_file", "Upload a file.", `{"page":1,"filePaths":["a.txt","b.txt"]}`, nil},
+			{"a drop that loses nothing", "browser/browser_drop", "Drop files onto an element.", `{"paths":["a.csv"],"element":"the form"}`, nil},
+			{"a file of a repository", "github/create_or_update_file", "Create or update a file in a repository.", `{"owner":"acme","repo":"web","path":"README.md","content":"# Web\n\nA page.\n","message":"Add a page","branch":"main"}`, nil},
+			{"an issue of a repository", "github/create_issue", "Create an issue.", `{"owner":"acme","repo":"web","title":"Done","body":"It is done.\nClose it.","labels":["a"],"assignees":["ann"],"milestone":3}`, nil},
+			{"an invoice that is sent", "books/books_invoices_send", "Send an invoice.", `{"documentId":"d1","email":"x@y.example","subject":"Invoice"}`, nil},
+			{"an invoice that is sent with no text", "books/send_invoice", "Send an invoice.", `{"invoice_id":17,"to":"x@y.example"}`, nil},
+			{"a command in a list", "k8s/exec_in_pod", "Run a command in a pod.", `{"pod":"web-1","command":["sh","-c","rm -rf /data; echo 'done'"]}`, nil},
+			{"an edit with a command in a list", "k8s/run_in_pod", "Run a command in a pod.", `{"pod":"web-1","command":["ls","-la"]}`, nil},
 			{"a list of one name", "memory/delete_entities", memory, `{"entityNames":["Ada"]}`, nil},
 			{"a trial without an answer", "db/delete_rows", "Delete rows of a table.", `{"table":"orders"}`, func(r *hitl.Request) {
 				r.Preview = &hitl.Preview{With: "dry_run: true", Failed: true}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
+	"github.com/fairlead-go/fairlead/internal/lazyregexp"
 	"github.com/fairlead-go/fairlead/internal/shell"
 )
 
@@ -27,6 +28,9 @@ func (c *call) effects() (all []Effect) {
 	case "shell":
 		all = commands(text)
 	case "sql":
+		if differs(text) {
+			return []Effect{{Text: "Databases read it differently: quotation marks or comments in it decide what is carried out"}}
+		}
 		for _, s := range statements(text) {
 			all = append(all, Effect{Text: s})
 		}
@@ -118,6 +122,16 @@ func statements(sql string) (all []string) {
 	return all
 }
 
+// inside are the quotations and comments that all databases end at the same place, and unclear is what begins others: a
+// backslash or a dollar sign decides where some of them end, and not every database has the same comments.
+var (
+	inside  = lazyregexp.New(`(?s)'(?:[^'\\]|''|\\[^'])*'|"(?:[^"\\]|""|\\[^"])*"|\x60[^\x60]*\x60|--(?:[ \t][^\n\r]*)?(?:[\n\r]|$)|/\*\*/|/\*[^!*].*?\*/`)
+	unclear = lazyregexp.New(`['"\x60]|--|/\*|\$\w*\$|#[^>-]`)
+)
+
+// differs reports whether two databases may find different statements in a text.
+func differs(sql string) bool { return unclear.MatchString(inside.ReplaceAllString(sql, " ")) }
+
 // tables are the words after which a statement names a table, with whether it is only read there.
 var tables = map[string]bool{"FROM": true, "JOIN": true, "USING": true, "INTO": false, "UPDATE": false, "TABLE": false, "TRUNCATE": false, "VIEW": false, "INDEX": false, "ON": false}
 
@@ -195,7 +209,9 @@ func tokens(sql string) (all []token) {
 		r, two := runes[i], string(runes[i:min(i+2, len(runes))])
 		switch {
 		case two == "--":
-			i = until(i, "\n")
+			for i < len(runes) && runes[i] != '\n' && runes[i] != '\r' {
+				i++
+			}
 		case two == "/*":
 			i = until(i+2, "*/")
 		case r == '\'':

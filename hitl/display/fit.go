@@ -33,6 +33,9 @@ func (m Missing) String() string {
 	if m.None() {
 		return "all of it is shown"
 	}
+	if m.Bytes == 0 {
+		return count(m.Values, "empty value") + map[bool]string{true: " is", false: " are"}[m.Values == 1] + " not shown"
+	}
 	text := count(m.Bytes, "byte") + " in " + count(m.Lines, "line")
 	if m.Values > 1 {
 		text += " of " + count(m.Values, "value")
@@ -118,7 +121,10 @@ func (p *Part) cut(most, columns, bytes int) int {
 			row, column = row+1, 0
 		}
 	}
-	if left := p.value[end:]; left != "" {
+	switch left := p.value[end:]; {
+	case left == "" && most < 1: // its name is sent all the same
+		p.Left = Missing{Values: 1, Lines: 1}
+	case left != "":
 		p.Left = Missing{Values: 1, Bytes: p.Left.Bytes + len(left), Lines: p.Left.Lines + max(lines(left), 1)}
 	}
 	p.show(strings.TrimSuffix(p.value[:end], "\n"))

@@ -21,6 +21,10 @@ func act(c *call) string {
 	if slices.Contains(bringing, c.verb) {
 		place = " on " + c.server
 	}
+	its := c.repository()
+	if its != "" {
+		place += ", in " + its
+	}
 	text, left := c.several(place)
 	sign := "; "
 	if strings.HasSuffix(text, place) {
@@ -29,13 +33,18 @@ func act(c *call) string {
 	if text == "" {
 		sign = ": "
 		object, name := c.object()
-		if object == "" && c.noun == "" {
+		if object == "" && c.noun == "" && its == "" {
 			place = " on " + c.server
 		}
 		text, left = strings.TrimSuffix(c.verbNoun()+" "+object, " ")+place, name
 		if object != "" && c.isNoun(name) {
 			text = fmt.Sprintf("%s %s %s%s", capital(c.verb), single(c.noun), object, place)
 		}
+	}
+	if its != "" {
+		c.members = slices.DeleteFunc(slices.Clone(c.members), func(m strictjson.Member) bool {
+			return slices.Contains([]string{"owner", "repo", "repository", "repo_name"}, m.Name) && m.Name != left
+		})
 	}
 	if with := c.with(left); with != "" {
 		text += sign + with
@@ -52,8 +61,11 @@ func (c *call) several(place string) (text, list string) {
 				continue
 			}
 			noun := cmp.Or(c.noun, safetext.Word(m.Name, maxWord))
-			if n == 1 {
+			switch {
+			case n == 1:
 				noun = single(noun)
+			case noun == single(noun) && !strings.HasSuffix(noun, "s"):
+				noun = strings.TrimSuffix(noun+"s", "ys") + map[bool]string{true: "ies"}[strings.HasSuffix(noun, "y")]
 			}
 			if names != "" && n == 1 {
 				return fmt.Sprintf("%s %s %s%s", capital(c.verb), noun, names, place), m.Name
@@ -64,6 +76,8 @@ func (c *call) several(place string) (text, list string) {
 			}
 			if names != "" {
 				text += ": " + names
+			} else if its := firstObject(m.Value); len(its) > 0 {
+				text += "; the first has " + first(its, false)
 			}
 			return text, m.Name
 		}
@@ -131,13 +145,31 @@ func (c *call) with(left ...string) string {
 func first(members []strictjson.Member, opens bool) string {
 	var with []string
 	for _, m := range members[:min(len(members), maxWith)] {
-		with = append(with, safetext.Word(m.Name, maxWord)+" "+held(m.Value, opens))
+		value := held(m.Value, opens)
+		if line := commandLine(m); line != "" {
+			value = line
+		}
+		with = append(with, safetext.Word(m.Name, maxWord)+" "+value)
 	}
 	text := strings.Join(with, ", ")
 	if more := len(members) - maxWith; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// commandLine writes a command and its arguments, which are a list, as a shell would read them; "" for other values.
+func commandLine(m strictjson.Member) string {
+	var words []string
+	if !slices.Contains([]string{"command", "cmd", "argv"}, m.Name) || json.Unmarshal(m.Value, &words) != nil || len(words) == 0 {
+		return ""
+	}
+	for i, word := range words {
+		if safetext.Word(word, maxText) != word || strings.ContainsAny(word, "#[]*$~") {
+			words[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
+		}
+	}
+	return safetext.Quote(strings.Join(words, " "), maxText)
 }
 
 // held writes a value as one of several, an object and a list of them by how much they hold.
@@ -170,6 +202,16 @@ func single(noun string) string {
 		return stem
 	}
 	return noun
+}
+
+// firstObject returns the members of the first object of a list, nil for none.
+func firstObject(list json.RawMessage) []strictjson.Member {
+	var all []json.RawMessage
+	if json.Unmarshal(list, &all) != nil || len(all) == 0 {
+		return nil
+	}
+	members, _ := strictjson.Members(all[0])
+	return members
 }
 
 // onlyObject returns the members of the one object of a list.

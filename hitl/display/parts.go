@@ -30,6 +30,7 @@ type Part struct {
 	value  string
 	isText bool
 	marks  []byte      // of the lines of a comparison, nil for any other value
+	counts string      // of a comparison: how many lines go and come
 	gaps   map[int]int // how many lines were left out before a line
 }
 
@@ -44,10 +45,13 @@ const (
 	Drafts    = "Drafts that this commits"
 )
 
-// Size describes the bytes and lines of the value, "" for a short one.
+// Size describes the bytes and lines of the value, of a comparison the lines that go and come, and is "" for a short value.
 func (p Part) Size() string {
 	if !p.Block && p.Left.None() {
 		return ""
+	}
+	if p.marks != nil { // its bytes are those of both texts, which is the size of neither
+		return p.counts
 	}
 	return count(p.Bytes, "byte") + ", " + count(p.Lines, "line")
 }
@@ -124,8 +128,17 @@ const (
 	maxDepth  = 12  // of the places; what is deeper is shown as JSON
 )
 
-// named returns the name of a member, all of it, since it is sent as well.
+// named returns the name of a member, all of it, since it is sent as well. One with the signs of a place, such as
+// "edits[0].newText", is in quotation marks, so that it cannot be taken for a member of another value.
 func named(name string) string {
+	if strings.ContainsAny(name, ".[]") {
+		return safetext.Quote(name, 0)
+	}
+	return called(name)
+}
+
+// called returns a name that is of no member, such as that of a file.
+func called(name string) string {
 	if len(name) > maxName {
 		return safetext.Quote(name, 0)
 	}

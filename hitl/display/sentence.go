@@ -2,6 +2,7 @@ package display
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -49,11 +50,12 @@ type call struct {
 	text      string // in that language
 	also      map[string]string
 	changes   []hitl.Change
+	stray     []strictjson.Member // that the tool has no parameter for, and that say nothing in the sentence
 }
 
 func callOf(r hitl.Request) *call {
 	c := &call{tool: r.Tool, server: safetext.Word(r.Tool.Server, maxWord), changes: r.Changes, arguments: r.Arguments}
-	c.members, _ = strictjson.Members(r.Arguments)
+	c.members, c.stray = declared(r)
 	c.verb, c.noun = verbOf(r.Tool.Name())
 	if e, ok := r.Tool.Annotations.EvidenceOf(annotation.Conditions); ok && e.Language != "" { // they have decided, and are gone
 		c.text, _ = c.string(strings.TrimPrefix(e.Argument, "/"))
@@ -92,6 +94,12 @@ func verbOf(name string) (verb, noun string) {
 	if len(of) > 1 && slices.Contains(articles, of[0]) {
 		of = of[1:]
 	}
+	if words[at] == "drop" && len(of) == 0 { // browser_drop lets go of what was dragged
+		return "", ""
+	}
+	if slices.ContainsFunc(of, func(word string) bool { return slices.Contains(soothing, word) }) {
+		return "", ""
+	}
 	if slices.ContainsFunc(of, func(word string) bool { return slices.Contains(noNouns, word) }) {
 		of = nil
 	}
@@ -104,6 +112,8 @@ var (
 	articles  = strings.Fields("a an the")
 	// noNouns are words of names that say how, such as delete_many and delete_older_than.
 	noNouns = strings.Fields("many one than by with if")
+	// soothing are words that say more about a call than its object: update_nothing_important would be believed.
+	soothing = strings.Fields("harmless harmlessly never no nobody none not nothing only safe safely unimportant without")
 	// plainly has other words for verbs that are not plain English.
 	plainly = map[string]string{"upsert": "Insert or update"}
 )
@@ -165,6 +175,37 @@ func (c *call) one(names ...string) string {
 			if phrase, _ := phrase(m.Value); phrase != "" {
 				return phrase
 			}
+		}
+	}
+	return ""
+}
+
+// all writes the first of the members that is there behind the word, and the others with their names: a second recipient
+// is one as well.
+func (c *call) all(word string, names ...string) string {
+	var all []string
+	for _, name := range names {
+		switch phrase := c.one(name); {
+		case phrase == "":
+		case all == nil:
+			all = append(all, word+phrase)
+		default:
+			all = append(all, safetext.Word(name, maxWord)+" "+phrase)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// number returns the number or the id of a thing that is called like the noun, or of a document, "" for none.
+func (c *call) number(without ...string) string {
+	for _, m := range c.members {
+		words := wordsOf(m.Name)
+		last := len(words) - 1
+		if last < 0 || slices.Contains(without, m.Name) || words[0] != "document" && !c.isNoun(m.Name) || !slices.Contains([]string{"id", "number"}, words[last]) {
+			continue
+		}
+		if text, n := phrase(m.Value); n == 1 {
+			return text
 		}
 	}
 	return ""
@@ -245,12 +286,18 @@ func itsName(v json.RawMessage) string {
 // namesOfElements are members that name an element of a list.
 var namesOfElements = []string{"name", "title", "id", "path", "url", "email"}
 
-// quoted returns the first line of a text, quoted.
+// quoted returns the lines of a short text, each quoted, and of another one the first.
 func quoted(text string) string {
 	trimmed := strings.TrimSpace(text)
 	line, rest, more := strings.Cut(trimmed, "\n")
 	if !more || strings.TrimSpace(rest) == "" {
 		return safetext.Quote(trimmed, maxText)
+	}
+	if all := strings.Split(trimmed, "\n"); len(all) <= maxList && len(trimmed) <= maxText {
+		for i := range all {
+			all[i] = safetext.Quote(strings.TrimSpace(all[i]), 0)
+		}
+		return strings.Join(all, " ")
 	}
 	return fmt.Sprintf("%s and %s more", safetext.Quote(line, maxText), count(lines(rest), "line"))
 }
@@ -313,17 +360,15 @@ func send(c *call) string {
 	if !slices.Contains(sending, c.verb) {
 		return ""
 	}
-	to := c.one(recipients...)
+	to := c.all("", slices.Concat(recipients, copies)...)
 	about, _ := c.first(about...)
 	if to == "" || about == "" {
 		return ""
 	}
-	for _, name := range copies {
-		if also := c.one(name); also != "" {
-			to += ", " + name + " " + also
-		}
-	}
 	what := c.verbNoun()
+	if its := c.number(recipients...); its != "" {
+		what = capital(c.verb) + " " + single(c.noun) + " " + its
+	}
 	if strings.HasPrefix(c.noun, "to ") {
 		what += "," // or the one place reads as a part of the other
 	}
@@ -354,8 +399,8 @@ func pay(c *call) string {
 		currency = "(no currency is given)"
 	}
 	text := fmt.Sprintf("%s: %s %s", c.verbNoun(), amount, currency)
-	if to := c.one("to", "recipient", "payee", "iban", "account", "destination", "to_account", "customer", "charge"); to != "" {
-		return text + " to " + to
+	if to := c.all(" to ", "to", "recipient", "payee", "iban", "account", "destination", "to_account", "customer", "charge"); to != "" {
+		return text + to
 	}
 	if about := c.with(slices.Concat(sums, currencies)...); about != "" {
 		text += "; " + about
@@ -382,6 +427,9 @@ func move(c *call) string {
 // writing are the verbs of a thing that gets a content.
 var writing = strings.Fields("add append create edit fill insert modify overwrite patch put replace save set update upload upsert write")
 
+// files are the members that name a file; a second one may be its name in the folder that the first one is.
+var files = strings.Fields("path file_path filePath filename file uri")
+
 // isEdits reports whether a member has the places of a text that change.
 func isEdits(name string) bool { return name == "edits" || name == "changes" || name == "patches" }
 
@@ -390,9 +438,12 @@ func write(c *call) string {
 	if !slices.Contains(writing, c.verb) {
 		return ""
 	}
-	at := c.one("path", "file_path", "filePath", "filename", "file", "uri", "key", "title", "name")
+	at := cmp.Or(c.all("", files...), c.one("key", "title", "name"))
 	if at == "" {
 		return ""
+	}
+	if its := c.repository(); its != "" {
+		at += " in " + its
 	}
 	for _, m := range c.members {
 		if isEdits(m.Name) {
@@ -417,6 +468,16 @@ func write(c *call) string {
 		return fmt.Sprintf("%s %s (%s, %s decoded from base64)", c.verbNoun("file"), at, size(len(content)), size(n))
 	}
 	return fmt.Sprintf("%s %s (%s, %s)", c.verbNoun("file"), at, size(len(content)), count(lines(content), "line"))
+}
+
+// repository returns whose repository a call is about, "" for none that its arguments name by its owner.
+func (c *call) repository() string {
+	owner, _ := c.string("owner")
+	name, _ := c.first("repo", "repository", "repo_name")
+	if owner == "" || name == "" || strings.Contains(owner, "/") {
+		return ""
+	}
+	return safetext.Word(owner+"/"+name, maxWord)
 }
 
 // decoded returns how many bytes a content has that is in base64, as an argument, the description of the tool or the schema

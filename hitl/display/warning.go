@@ -101,7 +101,7 @@ var takesAway = strings.Fields(`archive unarchive cancel clear close delete disa
 const (
 	moves     = "By its name it moves money."
 	admits    = "By its name it gives people access."
-	publishes = "By its name others can see what comes of it."
+	publishes = "By its name it publishes: others can see the result."
 	writes    = "By its name it writes to people."
 )
 

@@ -117,7 +117,7 @@ func (c *confirmer) question(req *mcp.CallToolRequest, request hitl.Request) (*m
 		link, err := c.link(request)
 		return &mcp.ElicitParams{
 			Mode: "url", URL: link, ElicitationID: request.ID,
-			Message: fmt.Sprintf("%s waits for your approval on this page.", safetext.Cut(safetext.Line(request.Tool.String()), maxText)),
+			Message: fmt.Sprintf("%s waits for your approval on this page.", safetext.Word(request.Tool.String(), maxText)),
 		}, err
 	case req == nil || req.Params == nil:
 		return nil, unsupported("the context has no client's request; hang the chain with package mount, or use elicit.WithRequest")

@@ -44,7 +44,7 @@ func question(request hitl.Request) (*mcp.ElicitParams, error) {
 	properties["instead"] = map[string]any{"type": "string", "title": "After a denial, tell the model", "enum": hitl.Instead[:]}
 	properties["reason"] = map[string]any{"type": "string", "title": "Or in your own words", "maxLength": maxReason}
 	for i, m := range request.Free {
-		properties[freeName(i)] = map[string]any{"type": "boolean", "title": "If it is remembered with these arguments, " + safetext.Line(m.Name) + " may differ", "description": m.String()}
+		properties[freeName(i)] = map[string]any{"type": "boolean", "title": "If it is remembered with these arguments, " + safetext.Word(m.Name, maxText) + " may differ", "description": m.String()}
 	}
 	return &mcp.ElicitParams{
 		Mode: "form", Message: message,

@@ -99,7 +99,7 @@ func (in *Inbox) expire(q *question) {
 // end moves a question to the history. The caller holds the lock.
 func (in *Inbox) end(q *question, r record) {
 	r.ID, r.digest = q.request.ID, q.digest
-	r.Tool = safetext.Cut(safetext.Line(q.request.Tool.String()), maxNameShown)
+	r.Tool = safetext.Word(q.request.Tool.String(), maxNameShown)
 	r.Arguments = brief(q.request.Arguments)
 	delete(in.waiting, r.ID)
 	in.pending = slices.DeleteFunc(in.pending, func(p *question) bool { return p == q })

@@ -19,7 +19,7 @@ func (in *Inbox) together(w http.ResponseWriter, r *http.Request, s *session) {
 func (in *Inbox) ofTool(s *session, r *http.Request) togetherPage {
 	of := r.URL.Query()
 	page := "?" + url.Values{"server": {of.Get("server")}, "tool": {of.Get("tool")}}.Encode()
-	return togetherPage{listPage: in.listed(s, nil, page), Tool: safetext.Line(of.Get("server") + "/" + of.Get("tool")), Together: page}
+	return togetherPage{listPage: in.listed(s, nil, page), Tool: safetext.Word(of.Get("server")+"/"+of.Get("tool"), maxNameShown), Together: page}
 }
 
 // decideTogether decides the questions that were ticked, each as it was shown. The list

@@ -22,7 +22,7 @@ import (
 // nothing. Its error is shown to people, and leaves the button there; without an error the call counts as taken back. Once
 // the entry is out of the history, the call is not offered any more.
 func (in *Inbox) Undoable(call middleware.Call, by hitl.Undo, takeBack func(ctx context.Context, person string) error) {
-	button := &undoable{By: safetext.Cut(safetext.Line(by.Server+"/"+by.Tool), maxNameShown), With: brief(by.Arguments), Path: in.o.Path}
+	button := &undoable{By: safetext.Word(by.Server+"/"+by.Tool, maxNameShown), With: brief(by.Arguments), Path: in.o.Path}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if q := in.waiting[by.Question]; q != nil { // its own goroutine has not ended it yet
@@ -31,7 +31,7 @@ func (in *Inbox) Undoable(call middleware.Call, by hitl.Undo, takeBack func(ctx 
 	r := in.past[by.Question]
 	if by.Question == "" || r == nil {
 		r = in.keep(record{past: past{
-			ID: rand.Text(), Tool: safetext.Cut(safetext.Line(call.Tool.String()), maxNameShown), Arguments: brief(call.Arguments),
+			ID: rand.Text(), Tool: safetext.Word(call.Tool.String(), maxNameShown), Arguments: brief(call.Arguments),
 			What: "made without a question here",
 		}})
 	}

@@ -137,7 +137,7 @@ func (in *Inbox) listed(s *session, done []string, together string) listPage {
 		if r, q := in.past[id], in.waiting[id]; r != nil {
 			page.Done = append(page.Done, r.past)
 		} else if q != nil {
-			page.Done = append(page.Done, past{Tool: safetext.Line(q.request.Tool.String()), Arguments: brief(q.request.Arguments), What: "not decided, it still waits"})
+			page.Done = append(page.Done, past{Tool: safetext.Word(q.request.Tool.String(), maxNameShown), Arguments: brief(q.request.Arguments), What: "not decided, it still waits"})
 		}
 	}
 	in.mu.Unlock()
@@ -193,7 +193,7 @@ func (in *Inbox) whole(s *session, q *question) questionPage {
 	in.mu.Lock()
 	page.Version = in.version
 	for _, r := range slices.Backward(in.history) {
-		if r.Tool == safetext.Cut(page.Tool, maxNameShown) && len(page.Earlier) < maxEarlier {
+		if r.Tool == safetext.Word(q.request.Tool.String(), maxNameShown) && len(page.Earlier) < maxEarlier {
 			page.Earlier = append(page.Earlier, r.past)
 		}
 	}

@@ -157,7 +157,7 @@ func (b *box) offers(request hitl.Request) {
 		b.row(key(c), c.Text)
 	}
 	for _, m := range request.Free {
-		b.row("free", safetext.Line(m.Name)+": "+m.String())
+		b.row("free", safetext.Word(m.Name, columns)+": "+m.String())
 	}
 	b.row("suggested", request.Suggestion)
 }

@@ -29,6 +29,7 @@ func TestTerminalShowsTheCall(t *testing.T) {
   │ claude-code asks for files/write, in ann
   │ why          the user asked for it
   │
+  │ · Whether a.txt is there already, and what it has, was not looked up
   │ path         "a.txt"
   │ content      11 bytes, 2 lines
   │   line 1
@@ -43,6 +44,7 @@ func TestTerminalShowsTheCall(t *testing.T) {
   │ claude-code asks for files/write, in ann
   │ why          the user asked for it
   │
+  │ · Whether a.txt is there already, and what it has, was not looked up
   │ path         "a.txt"
   │ content      11 bytes, 2 lines
   │   line 1
@@ -139,11 +141,33 @@ func TestTerminalFoldsLongArguments(t *testing.T) {
 			t.Parallel()
 			out := new(screen)
 			_, _ = terminal.New(strings.NewReader(tt.typed), out).Confirm(t.Context(), asks(t, string(arguments)))
-			if got := out.String(); strings.Contains(got, last) != tt.all || !strings.Contains(got, "are not shown; d shows them") {
+			got := out.String()
+			if strings.Contains(got, last) != tt.all || !strings.Contains(got, "are not shown; d shows them") {
 				t.Errorf("got\n%s", got)
+			}
+			if !strings.Contains(got, "Allow? [d]etails before [y]es") || strings.Contains(got, "Allow? [y]es") != tt.all {
+				t.Errorf("y is offered before all of it was shown:\n%s", got)
 			}
 		})
 	}
+}
+
+// After an edit nothing is shown of the call that was asked about before: its difference and its trial are of other arguments.
+func TestTerminalShowsNothingOfTheCallBeforeAnEdit(t *testing.T) {
+	t.Parallel()
+	t.Run("B408: a difference and a trial of other arguments", func(t *testing.T) {
+		t.Parallel()
+		out, r := new(screen), asks(t, `{"path":"a.txt"}`)
+		r.Changes = []hitl.Change{{Name: "a.txt", Before: "old", After: "new", Source: "files/read_file"}}
+		r.Preview = &hitl.Preview{With: "dry_run: true", Answer: "one file is deleted"}
+		_, _ = terminal.New(strings.NewReader("e\n{\"path\":\"b.txt\"}\nn\n"), out).Confirm(t.Context(), r)
+		before, after, edited := strings.Cut(out.String(), "New arguments")
+		for _, text := range []string{"+ new", "one file is deleted"} {
+			if !edited || !strings.Contains(before, text) || strings.Contains(after, text) {
+				t.Errorf("%q is missing before the edit, or is there after it:\n%s", text, out)
+			}
+		}
+	})
 }
 
 // A row that the terminal breaks by itself would go on where a row of ours begins, with

@@ -19,8 +19,11 @@ func (t *terminal) ConfirmGroup(ctx context.Context, requests []hitl.Request) (m
 	defer t.lines.release()
 	missing := t.showAll(requests, first)
 	for {
-		fmt.Fprintf(t.out, "  Allow which? numbers (\"1 3\")  \"all\"  [N]one  [o]ne by one  [i]nstead  [d]etails  [?] (%s left): ",
-			time.Until(requests[0].Deadline).Round(time.Second))
+		which := "numbers (\"1 3\")  \"all\"  [N]one  [o]ne by one  [i]nstead  [d]etails"
+		if !missing.None() {
+			which = "[d]etails before numbers or \"all\"  [N]one  [o]ne by one  [i]nstead"
+		}
+		fmt.Fprintf(t.out, "  Allow which? %s  [?] (%s left): ", which, time.Until(requests[0].Deadline).Round(time.Second))
 		text, word, err := t.lines.answer(ctx)
 		if err != nil {
 			return nil, err

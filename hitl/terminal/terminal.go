@@ -53,8 +53,11 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 	var free []string
 	missing := t.show(request, first)
 	for {
-		fmt.Fprintf(t.out, "  Allow? [y]es%s  [N]o  [i]nstead  [e]dit  [d]etails  [?] (%s left): ",
-			keys(request), time.Until(request.Deadline).Round(time.Second))
+		yes := "[y]es" + keys(request) + "  [N]o  [i]nstead  [e]dit  [d]etails"
+		if !missing.None() {
+			yes = "[d]etails before [y]es  [N]o  [i]nstead  [e]dit"
+		}
+		fmt.Fprintf(t.out, "  Allow? %s  [?] (%s left): ", yes, time.Until(request.Deadline).Round(time.Second))
 		text, word, err := t.lines.answer(ctx)
 		if err != nil {
 			return hitl.Decision{}, err
@@ -124,7 +127,8 @@ func (t *terminal) edit(ctx context.Context, request *hitl.Request) (ok bool, er
 		return false, nil
 	}
 	request.Arguments, request.Why, request.Undo = json.RawMessage(text), "", "" // those spoke of the old ones
-	if request.Free, request.Suggestion = nil, ""; len(request.Offers) > 0 {     // and so did the patterns
+	request.Changes, request.Preview = nil, nil
+	if request.Free, request.Suggestion = nil, ""; len(request.Offers) > 0 { // and so did the patterns
 		its := request.Offers[0]
 		request.Offers = []hitl.Offer{{Longest: its.Longest, Lifetime: its.Lifetime, SessionLifetime: its.SessionLifetime}}
 	}

@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -34,7 +35,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var (
+	update  = flag.Bool("update", false, "rewrite the golden files")
+	screens = flag.String("screens", "", "write the pages of the questions to this `folder`, for a browser")
+)
 
 // places are where people are asked, and what the model reads; each has a golden file.
 var places = []string{"terminal", "list", "page", "form", "webhook", "model"}
@@ -88,6 +92,7 @@ type desk struct {
 	looking bool // the calls before are over
 	ran     []string
 	hung    bool
+	asked   []hitl.Request // of a batch
 }
 
 func newDesk(t *testing.T, c call, hook string, notices <-chan string) *desk {
@@ -189,6 +194,9 @@ func (d *desk) confirm(ctx context.Context, r hitl.Request) (hitl.Decision, erro
 		return hitl.Decision{Verdict: hitl.Approved}, nil
 	}
 	if d.c.batch != nil {
+		d.mu.Lock()
+		d.asked = append(d.asked, r)
+		d.mu.Unlock()
 		return d.in.Confirm(ctx, r)
 	}
 	deadline := r.Deadline
@@ -235,7 +243,10 @@ func (d *desk) onPage(ctx context.Context, r hitl.Request) (decision hitl.Decisi
 	person.Go(func() { decision, err = d.in.Confirm(ctx, r) })
 	time.Sleep(time.Millisecond) // of the bubble: until it waits
 	whole := d.sends(http.MethodGet, "question/"+r.ID, nil)
-	d.shown["list"], d.shown["page"] = page(d.t, d.sends(http.MethodGet, "", nil)), page(d.t, whole)
+	list := d.sends(http.MethodGet, "", nil)
+	d.shown["list"], d.shown["page"] = page(d.t, list), page(d.t, whole)
+	d.draw("list", list)
+	d.draw("page", whole)
 	form := url.Values{"decision": {"deny"}, "digest": {digest.FindStringSubmatch(whole)[1]}, "reason": {"archive it instead"}}
 	if d.c.edit != "" {
 		form.Set("decision", "edit")
@@ -247,11 +258,20 @@ func (d *desk) onPage(ctx context.Context, r hitl.Request) (decision hitl.Decisi
 	return decision, err
 }
 
-// together shows the questions of a turn, and denies each.
+// together shows the questions of a turn: at a terminal, in the list, and on the page of those of one tool. It denies each.
 func (d *desk) together() {
 	d.t.Helper()
+	var screen bytes.Buffer
+	group := terminal.New(strings.NewReader("n\n"), &screen).(hitl.GroupConfirmer)
+	if said, err := group.ConfirmGroup(d.t.Context(), d.asked); err != nil || len(said) > 0 {
+		d.t.Errorf("%s: terminal: got %+v, %v", d.c.name, said, err)
+	}
+	d.shown["terminal"] = screen.String()
 	list := d.sends(http.MethodGet, "", nil)
-	d.shown["list"] = page(d.t, list)
+	beside := d.sends(http.MethodGet, "together?"+url.Values{"server": {d.c.server}, "tool": {d.c.tools[0].name}}.Encode(), nil)
+	d.shown["list"], d.shown["page"] = page(d.t, list), page(d.t, beside)
+	d.draw("list", list)
+	d.draw("page", beside)
 	for _, id := range asked.FindAllStringSubmatch(list, -1) {
 		whole := d.sends(http.MethodGet, "question/"+id[1], nil)
 		d.sends(http.MethodPost, "question/"+id[1]+"/decision", url.Values{"decision": {"deny"}, "digest": {digest.FindStringSubmatch(whole)[1]}})
@@ -264,6 +284,20 @@ var (
 	firstName = regexp.MustCompile(`^"[^"]+"`)
 	asked     = regexp.MustCompile(`data-id="([^"]*)"`)
 )
+
+// draw writes a page with its style, as it is once the script runs, for a browser that has no proxy.
+func (d *desk) draw(kind, source string) {
+	if *screens == "" {
+		return
+	}
+	d.t.Helper()
+	style := d.sends(http.MethodGet, "style.css", nil)
+	source = strings.Replace(source, `<html lang="en">`, `<html lang="en" class="scripted"><style>`+style+` .yes { animation: none }</style>`, 1)
+	file := filepath.Join(*screens, kind+"-"+strings.ReplaceAll(d.c.name, " ", "-")+".html")
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}
 
 // sends asks the page for something, as a browser does.
 func (d *desk) sends(method, path string, form url.Values) string {

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/catalog/counterpart"
@@ -84,9 +86,20 @@ func recordedUndo(path, name string) (*audit.Undo, error) {
 	case found[0].Undo == nil:
 		return nil, fmt.Errorf("the call %s cannot be undone here: its server had no opposite of %s", shown, safetext.Line(found[0].Server+"/"+found[0].Tool))
 	case found[0].Undo.Arguments == nil:
-		return nil, fmt.Errorf("the call %s is taken back by %s, but a secret was taken out of its arguments; call it yourself", shown, safetext.Line(found[0].Undo.Server+"/"+found[0].Undo.Tool))
+		return nil, notKept(shown, found[0].Undo)
 	}
 	return found[0].Undo, nil
+}
+
+// notKept is the error for an undo whose arguments are not in the record.
+func notKept(call string, undo *audit.Undo) error {
+	tool, names := safetext.Line(undo.Server+"/"+undo.Tool), make([]string, len(undo.Without))
+	for i, name := range undo.Without {
+		names[i] = safetext.Quote(name, 0)
+	}
+	without := cmp.Or(strings.Join(names, ", "), "a part")
+	return fmt.Errorf("the call %s is taken back by %s, but the record leaves %s of its arguments out, which has the form of a secret or is too long;"+
+		" make that call yourself with the values that you know: fairlead call %s --arguments JSON", call, tool, without, tool)
 }
 
 // inverseOf returns how a call of a fleet's tool is taken back.

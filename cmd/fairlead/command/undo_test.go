@@ -50,6 +50,21 @@ func TestUndo(t *testing.T) {
 	if code, _, stderr := program(t, "y\n", "undo", number, "--audit", file, named(url)); code != exitOK || len(moved) != 2 || moved[1] != `{"destination":"a","source":"b"}` {
 		t.Errorf("exit %d, moved %q: %s", code, moved, stderr)
 	}
+	const random = "x7Kq9LmP2vRt8WzB4nYc6DfG1hJs3TaEb5"
+	hidden := filepath.Join(t.TempDir(), "calls.jsonl")
+	if code, _, stderr := program(t, "y\n", "call", "move_file", "--arguments", `{"source":"a","destination":"/tmp/`+random+`/b"}`, "--audit", hidden, named(url)); code != exitOK {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	kept, err := os.ReadFile(hidden)
+	if err != nil || bytes.Contains(kept, []byte(random)) {
+		t.Fatalf("%v, or a long random name is in the record: %s", err, kept)
+	}
+	its := string(regexp.MustCompile(`"run":"([^"]+)"`).FindSubmatch(kept)[1]) + "/1"
+	const next = `is taken back by server/move_file, but the record leaves "source" of its arguments out, which has the form of a secret or is too long`
+	if code, _, stderr := program(t, "y\n", "undo", its, "--audit", hidden, named(url)); code != exitFindings || !strings.Contains(stderr, next) ||
+		!strings.Contains(stderr, "fairlead call server/move_file --arguments JSON") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
 	if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte(`"a"`), []byte(`"c"`)), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -223,6 +223,28 @@ func TestPhoneShowsBothButtons(t *testing.T) {
 	}
 }
 
+// Many values leave the button to deny on a phone's first screen, and a value that is read from the right is in the order of
+// the sentence.
+func TestPhoneShowsShortValuesBesideTheirNames(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, 5*time.Minute)
+	d.do(d.browser, chromedp.EmulateViewport(390, 844))
+	d.enter()
+	arguments := `{"path":"\u05e7\u05d5\u05d1\u05e5.txt"`
+	for i := range 40 {
+		arguments += fmt.Sprintf(`,"option_%02d":%d`, i, i)
+	}
+	d.calls(arguments + "}")
+	d.do(d.browser, reads("1 waiting"), visible("article .no"))
+	if bottom := got[float64](d, d.browser, `document.querySelector("article .no").getBoundingClientRect().bottom`); bottom <= 0 || bottom > 844 {
+		t.Errorf("Deny ends at %v of 844", bottom)
+	}
+	if as := got[string](d, d.browser, `getComputedStyle(document.querySelector(".arguments pre")).direction`); as != "ltr" {
+		t.Errorf("the path is read %s", as)
+	}
+	d.screenshot(d.browser, "phone-values")
+}
+
 // A comparison shows its marks, also on a phone, and no row of a line that is broken begins with a mark of its own.
 func TestComparisonOnAPhone(t *testing.T) {
 	d := newDesk(t, 5*time.Minute)
