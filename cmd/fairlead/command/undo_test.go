@@ -68,7 +68,7 @@ func TestUndo(t *testing.T) {
 	if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte(`"a"`), []byte(`"c"`)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := program(t, "y\n", "undo", number, "--audit", file, named(url)); code != exitFindings || len(moved) != 2 || !strings.Contains(stderr, "was changed, so nothing of it is made") {
+	if code, _, stderr := program(t, "y\n", "undo", number, "--audit", file, named(url)); code != exitFindings || len(moved) != 3 || !strings.Contains(stderr, "was changed, so nothing of it is made") {
 		t.Errorf("exit %d, moved %q: %s", code, moved, stderr)
 	}
 }
