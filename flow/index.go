@@ -73,3 +73,13 @@ func (g *group) candidates(value []byte) uint64 {
 	}
 	return all
 }
+
+// with returns the bits of the results that may have two of some stems, of gramLen bytes or more.
+func (g *group) with(stems [][]byte) (two uint64) {
+	one := uint64(0)
+	for _, stem := range stems {
+		all := g.candidates(stem)
+		one, two = one|all, two|one&all
+	}
+	return two
+}

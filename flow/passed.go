@@ -84,7 +84,7 @@ func (sc *scope) remember(p *passing, returned []string) {
 		}
 		r := &result{
 			raw: text, text: folded.New(text, true), tool: p.from.tool, call: p.from.call, session: p.from.session, seq: p.from.seq, tick: p.from.tick,
-			sensitive: p.from.sensitive, channel: p.from.channel, passed: true,
+			key: p.from.key, sensitive: p.from.sensitive, channel: p.from.channel, passed: true,
 		}
 		if len(sc.groups) == 0 || sc.groups[len(sc.groups)-1].next == len(group{}.results) {
 			sc.groups = append(sc.groups, newGroup())

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -9,17 +10,20 @@ import (
 	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/flow/internal/folded"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
+	"github.com/fairlead-go/fairlead/internal/lazyregexp"
 	"github.com/fairlead-go/fairlead/internal/trim"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
 const (
-	maxSources = 32  // that are recorded of one call
-	maxLeaves  = 256 // of the arguments that are traced
-	maxShown   = 60  // bytes of a value
-	maxTool    = 200 // bytes of the name of a tool with that of its server
-	maxNames   = 256 // of arguments outside the schemas whose kinds a session keeps
-	maxAround  = 160 // bytes of the text around it
+	maxSources = 32      // that are recorded of one call
+	maxLeaves  = 256     // of the arguments that are traced
+	maxShown   = 60      // bytes of a value
+	maxTool    = 200     // bytes of the name of a tool with that of its server
+	maxNames   = 256     // of arguments outside the schemas whose kinds a session keeps
+	maxAround  = 160     // bytes of the text around it
+	maxHead    = 4 << 10 // bytes before that where its author is looked for
+	maxAuthor  = 140     // bytes that name them
 	// maxCompared is how many bytes of results are compared for one call; most need some thousand.
 	maxCompared = 64 << 20
 )
@@ -239,8 +243,9 @@ func (tr *trace) instructed() {
 	}
 	tr.s.settle()
 	for _, g := range tr.s.groups {
-		for _, r := range g.results {
-			if r == nil || r.trusted || r.tool.Server == tr.call.Tool.Server && (r.channel != "" || r.tool.Name() == tr.call.Tool.Name()) {
+		for all := g.with(tr.p.stems); all != 0; all &= all - 1 {
+			r := g.results[bits.TrailingZeros64(all)]
+			if r.trusted || r.tool.Server == tr.call.Tool.Server && (r.channel != "" || r.tool.Name() == tr.call.Tool.Name()) {
 				continue
 			}
 			if at := r.text.Names(tr.p.stems); at >= 0 {
@@ -273,7 +278,23 @@ func (tr *trace) add(place, value string, kind argumentKind, o origin, rule Rule
 
 func quote(s string, most int) string { return safetext.Quote(trim.Bytes(s, most), 0) }
 
-// around returns the text of a result around a part of it, cut to whole words.
+// authors are lines and members that name who wrote a text.
+var authors = lazyregexp.New(`(?i)(?:^|[\n{,])[ \t]*"?(?:from|sender|author)"?[ \t]*:[ \t]*"?[^"\n,{}@]{1,60}@[^"\n,{}]{1,60}`)
+
+// author returns the last line or member of a text that names who wrote it, "" for none.
+func author(text string) string {
+	text = text[max(0, len(text)-maxHead):]
+	if part := strings.LastIndex(text, partEnd); part >= 0 {
+		text = text[part+len(partEnd):]
+	}
+	all := authors.FindAllString(text, -1)
+	if len(all) == 0 {
+		return ""
+	}
+	return strings.ReplaceAll(strings.TrimLeft(all[len(all)-1], "\n{, \t"), `"`, "") + " … "
+}
+
+// around returns the text of a result around a part of it, cut to whole words, after who wrote it if the text names them.
 func around(t *folded.Text, at, n int) string {
 	from := t.Place(at)
 	end := min(len(t.Raw), from+max(n, len(t.Part(at, n))))
@@ -287,5 +308,6 @@ func around(t *folded.Text, at, n int) string {
 	if part := strings.Index(t.Raw[end:after], partEnd); part >= 0 {
 		after = end + part
 	}
-	return quote(strings.Join(strings.Fields(strings.ToValidUTF8(t.Raw[before:after], "")), " "), maxAround+8)
+	text := author(t.Raw[:before]) + t.Raw[before:after]
+	return quote(strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " "), maxAround+maxAuthor)
 }
