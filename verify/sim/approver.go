@@ -220,6 +220,8 @@ func (w *scenario) question(request hitl.Request) (*record, manner, time.Duratio
 		w.badf("I1", r, "a person was shown %s and not %s", request.Arguments, shown)
 	case r.narrow && r.server == trusty:
 		w.badf("I22", r, "a person was asked about a tool that its caller may not see")
+	case r.needless(request):
+		w.badf("I34", r, "a person was asked about the source of a value that they had approved")
 	case r.tool.byMode && r.rogue == honest && r.law == reads && w.lawOf(r, r.server, r.revision, shown) == reads:
 		w.badf("I33", r, "a person was asked about %s, which reads: %s", shown, request.Tool.Safety())
 	}

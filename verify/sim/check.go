@@ -27,7 +27,8 @@ func (w *scenario) begin(r *record, tool *middleware.Tool) {
 	r.digest = tool.Digest
 	r.static = w.policy.law(r.server, r.tool, r.revision)
 	r.trusted = w.policy.trusted[r.server]
-	r.law = w.lawOf(r, r.server, r.revision, r.text)
+	r.judged = w.judgedLaw(r, r.server, r.revision, r.text)
+	w.source(r)
 	r.epoch = len(w.writes[r.server])
 	w.say(r.id, "begins", fmt.Sprintf("%q %s/%s@%d %s %s %v", r.scope, r.server, r.tool.name, r.revision, r.text, r.law, r.rogue))
 	if !r.static.Agrees(tool.Annotations) {

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
@@ -43,7 +42,7 @@ func (w *scenario) handOver(ctx context.Context, at *session, params *mcp.CallTo
 	e.law = w.lawOf(r, server, e.revision, sent)
 	var latency time.Duration
 	e.fault, latency = w.drawFault(r, len(r.execs), at.replica)
-	e.text = strings.ReplaceAll(fmt.Sprintf("%d: %v %s", e.n, r, sent), stranger, "…") // no result has it
+	e.text = withoutStrange(fmt.Sprintf("%d: %v %s", e.n, r, sent))
 	if w.settings.shown && e.lot%3 == 0 {
 		e.text += long
 	}

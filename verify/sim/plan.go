@@ -19,7 +19,10 @@ var arguments = [][]string{
 	{`{"id":"x"}`},
 	{`{"id":"x","mode":"read"}`, `{"mode":"read", "id":"x"}`},
 	{`{"id":"x","mode":"purge"}`},
-	{`{"id":"x","to":"` + stranger + `"}`}, // only where arguments are traced
+	{`{"id":"x","to":"` + stranger + `"}`},   // only where arguments are traced
+	{`{"id":"x","to":"` + accomplice + `"}`}, // and from here on, where values are endorsed
+	{`{"id":"x","account":"` + number + `"}`},
+	{`{"id":"x","to":"` + number + `"}`},
 }
 
 const (
@@ -163,7 +166,12 @@ func (w *scenario) plan() []*record {
 		}
 	}
 	for _, c := range calls {
-		if dice := w.dice(forFlow, uint64(c.n), 0); w.settings.traced && !c.bad && dice.IntN(3) == 0 {
+		switch dice := w.dice(forFlow, uint64(c.n), 0); {
+		case !w.settings.traced || c.bad:
+		case w.settings.endorses && dice.IntN(2) == 0:
+			c.scope = scopes[0]
+			c.says(dice, ordinary+dice.IntN(len(strange)))
+		case !w.settings.endorses && dice.IntN(3) == 0:
 			c.says(dice, ordinary)
 		}
 	}
@@ -261,6 +269,7 @@ func (w *scenario) startChanges(group *sync.WaitGroup) {
 			})
 		}
 	}
+	w.endEndorsements(start)
 	if r.IntN(3) == 0 {
 		swap := swaps[r.IntN(len(swaps))]
 		start(span(r, 0, 50*time.Second), swap.text, func() { swap.do(w) })

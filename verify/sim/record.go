@@ -42,17 +42,19 @@ type record struct {
 	ended     time.Time // zero while it runs
 	revision  int       // of the definition that it was made for
 	digest    middleware.Digest
-	static    law       // of the tool, when it began
-	trusted   bool      // its server was, when it began
-	law       law       // of the tool with these arguments, when it began
-	epoch     int       // writes that had been handed over to the server when it began
-	deadline  time.Time // zero for none
-	cancelled time.Time // when it was cancelled
-	entered   time.Time // when it last came to the cache
-	passes    int       // how often it came there
-	overlaps  bool      // a write to the server was under way then
-	touched   bool      // and one that may change what the call reads
-	attempts  int       // how often it came through the rate limit
+	static    law          // of the tool, when it began
+	trusted   bool         // its server was, when it began
+	judged    law          // of the tool with these arguments, when it began
+	law       law          // of the call, when it began or its arguments were traced
+	endorsed  map[int]bool // which of strange were, when its arguments were traced
+	epoch     int          // writes that had been handed over to the server when it began
+	deadline  time.Time    // zero for none
+	cancelled time.Time    // when it was cancelled
+	entered   time.Time    // when it last came to the cache
+	passes    int          // how often it came there
+	overlaps  bool         // a write to the server was under way then
+	touched   bool         // and one that may change what the call reads
+	attempts  int          // how often it came through the rate limit
 	asked     int
 	mild      bool   // the first question was about a call that needs no approval
 	told      bool   // a person was told that the same call may have happened

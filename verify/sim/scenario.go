@@ -41,6 +41,8 @@ type scenario struct {
 	listed      map[place]int // the revision last listed, of servers and replicas
 	pinned      map[place]pin // the accepted definitions, with a lock
 	standing    []standing
+	endorsed    map[string]int // which of strange, by the ID of the endorsement
+	correct     func()         // changes the mail that has them
 	approvals   approvals.Store
 	lost        map[effect]*lost // calls with an unknown outcome
 	calls       map[string]*record
@@ -80,6 +82,7 @@ func newScenario(seed uint64) *scenario {
 		listed:      make(map[place]int),
 		pinned:      make(map[place]pin),
 		approvals:   approvals.NewMemory(),
+		endorsed:    make(map[string]int),
 		lost:        make(map[effect]*lost),
 		replicas:    make(map[string]*catalog.Replica),
 		writes:      make(map[string][]string),

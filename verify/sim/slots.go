@@ -44,6 +44,7 @@ type slots struct {
 	entities bool // the arguments of trusty's tools name entities
 	doubted  bool // a call that may have happened is held
 	traced   bool // the sources of arguments are known
+	endorses bool // and what a person approves of them stays approved
 }
 
 func drawSlots(r *rand.Rand) slots {
@@ -56,6 +57,7 @@ func drawSlots(r *rand.Rand) slots {
 		s.limit = 3 + r.IntN(8)
 	}
 	s.doubted, s.traced = one(2), one(4)
+	s.endorses = s.traced && one(2)
 	return s
 }
 
