@@ -1,5 +1,7 @@
-// Package hitl asks a person before a call that needs one: human in the loop.
-// Anything but a clear approval is a denial.
+// Package hitl asks a person before a call that needs one: human in the loop. Anything but a clear approval is a denial.
+//
+// Most callers put [New] into the Confirm slot of chain.Standard, with a [Confirmer]: package terminal asks at a
+// terminal, inbox on a web page, elicit in a form of the MCP client, and a [ConfirmerFunc] is a dialog of the host's own.
 package hitl
 
 import (

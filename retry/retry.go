@@ -1,4 +1,7 @@
 // Package retry repeats a failed call if that is harmless or if the call was certainly not carried out.
+//
+// Most callers put [New] into the Retry slot of chain.Standard. A call that may have happened, and is not harmless to
+// repeat, ends with an [OutcomeUnknownError], which names what to look at.
 package retry
 
 import (

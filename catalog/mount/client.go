@@ -6,7 +6,6 @@ package mount
 // that a session which the host drops can be collected.
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -149,25 +148,4 @@ func (s sender) CallTool(ctx context.Context, params *mcp.CallToolParams) (*mcp.
 		return nil, fmt.Errorf("mount: the SDK answered %T to a %s", res, methodCallTool)
 	}
 	return out, nil
-}
-
-// Options prepares the options of a client whose sessions the catalog lists, before the client is made:
-//
-//	client := mcp.NewClient(impl, mount.Options(tools, nil))
-//
-// With them the catalog lists changed tools again. The host's own ToolListChangedHandler is called as before.
-// The options given are not changed; nil means no options.
-func Options(tools *catalog.Catalog, own *mcp.ClientOptions) *mcp.ClientOptions {
-	if tools == nil {
-		panic("mount: Options was given a nil catalog")
-	}
-	o := *cmp.Or(own, &mcp.ClientOptions{})
-	first, then := tools.Watch(), o.ToolListChangedHandler
-	o.ToolListChangedHandler = func(ctx context.Context, req *mcp.ToolListChangedRequest) {
-		first(ctx, req)
-		if then != nil {
-			then(ctx, req)
-		}
-	}
-	return &o
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/hitl"
 	"github.com/fairlead-go/fairlead/infer"
 	"github.com/fairlead-go/fairlead/middleware"
+	"github.com/fairlead-go/fairlead/output"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -31,6 +32,36 @@ func ExampleSession() {
 			continue
 		}
 		fmt.Println(res.Content[0].(*mcp.TextContent).Text)
+	}
+	// Output:
+	// list_notes{}
+	// fairlead: files/delete_file was refused: it is dangerous and nobody approved it; put hitl.New in the chain's Confirm slot, or choose a tool that only reads
+}
+
+// A host of its own: the session's tools are in a catalog, and calls go through a chain in front of it.
+func ExampleConnect() {
+	ctx := context.Background()
+	tools := catalog.New(catalog.Options{})
+	defer tools.Close()
+	theirs, ours := mcp.NewInMemoryTransports() // or &mcp.CommandTransport{Command: exec.Command(…)}
+	if _, err := newBackend().server.Connect(ctx, theirs, nil); err != nil {
+		panic(err)
+	}
+	session, err := mount.Connect(ctx, tools, "files", &mcp.Implementation{Name: "host", Version: "1"}, ours)
+	if err != nil {
+		panic(err)
+	}
+	defer session.Close()
+
+	caller := chain.Standard{}.Then(tools)
+	for _, name := range []string{"list_notes", "delete_file"} {
+		tool, _ := tools.Lookup("files", name)
+		res, err := caller.CallTool(ctx, middleware.Call{Tool: tool})
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(output.Text(res))
 	}
 	// Output:
 	// list_notes{}

@@ -1,5 +1,6 @@
-// Package mount puts a chain in front of one session of the MCP Go SDK, or beneath a whole client, so that code
-// which already holds sessions gets the chain without a change. Package serve does the same for a server.
+// Package mount joins the MCP Go SDK and a chain. [Connect] gives a catalog the tools of a server. For code that already
+// holds sessions, [Client] puts a chain beneath a whole client, and [Session] in front of one session without a catalog.
+// Package serve does the same for a server.
 package mount
 
 import (

@@ -2,8 +2,10 @@ package mount_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
@@ -15,30 +17,54 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Lines that are not messages, as servers write them to their standard output: banners, logs, and messages that are
-// quoted, cut off or of another version.
-var strayLines = map[string]string{
-	"a banner":               "Demo server 1.2 is up",
-	"a log":                  `[demo] call requested`,
-	"a log with a message":   `DEBUG sent {"jsonrpc":"2.0","id":1,"result":{}}`,
-	"JSON":                   `{"level":"info","msg":"started"}`,
-	"JSON with an id":        `{"id":1,"msg":"started"}`,
-	"a number":               `7`,
-	"a list":                 `[1,2]`,
-	"an empty list":          `[]`,
-	"colors":                 "\x1b[32mready\x1b[0m",
-	"the end of a message":   `"2.0","id":1,"result":{}}`,
-	"the begin of a message": `{"jsonrpc":"2.0","id":1,"result":{"content":`,
-	"another version":        `{"jsonrpc":"1.0","id":1,"result":{}}`,
-	"not in UTF-8":           "caf\xe9",
-	"a blank line":           "  ",
-	"carriage returns":       "10%\r20%\r",
+// linesOfServers returns lines that are not messages, as servers write them to their standard output: banners, logs, and
+// messages that are quoted, cut off or of another version; and lines that are messages. The proxy's test has them too.
+func linesOfServers(t *testing.T) (stray, messages map[string]string) {
+	t.Helper()
+	text, err := os.ReadFile("../../internal/answers/testdata/lines.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines struct{ Stray, Messages map[string]string }
+	if err := json.Unmarshal(text, &lines); err != nil || len(lines.Stray) < 15 || len(lines.Messages) < 5 {
+		t.Fatalf("%v, %d and %d lines", err, len(lines.Stray), len(lines.Messages))
+	}
+	lines.Stray["another version"] = `{"jsonrpc":"1.0","id":1,"result":{}}` // the proxy encodes it anew
+	lines.Stray["an answer to nothing"] = `{"jsonrpc":"2.0","id":null,"result":{}}` // the proxy has no call for it
+	lines.Stray["not in UTF-8"] = "caf\xe9"
+	return lines.Stray, lines.Messages
+}
+
+// A line that is a message is not left out.
+func TestMessagesAreNotStray(t *testing.T) {
+	t.Parallel()
+	_, messages := linesOfServers(t)
+	for name, line := range messages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			peer := mcptest.PeerTransport(t, func(p *mcptest.Peer, r mcptest.Request) {
+				p.Write(line)
+				p.Reply(r, `{"tools":[{"name":"list_notes","inputSchema":{"type":"object"}}]}`)
+			})
+			tools := catalog.New(catalog.Options{})
+			cs := mcptest.Dial(t, mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil), mount.Transport(peer), mcptest.Legacy)
+			if err := tools.Add(t.Context(), "notes", cs); err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range tools.Findings() {
+				if f.Kind == finding.Stray {
+					t.Errorf("%q: found %v", line, f)
+				}
+			}
+		})
+	}
 }
 
 // A line on standard output that is not a message is left out, before the handshake, beside a list and within a call.
 func TestStrayLinesAreLeftOut(t *testing.T) {
 	t.Parallel()
-	for name, line := range strayLines {
+	stray, _ := linesOfServers(t)
+	for name, line := range stray {
 		for _, version := range []string{mcptest.Legacy, mcptest.Modern} {
 			t.Run(name+" "+version, func(t *testing.T) {
 				t.Parallel()

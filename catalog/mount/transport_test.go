@@ -403,8 +403,15 @@ func TestManyListsAtOnce(t *testing.T) {
 
 func TestPreparingNothingIsRefused(t *testing.T) {
 	for want, f := range map[string]func(){
-		"mount: Transport": func() { mount.Transport(nil) },
-		"mount: Options":   func() { mount.Options(nil, nil) },
+		"mount: Transport":                       func() { mount.Transport(nil) },
+		"mount: Options":                         func() { mount.Options(nil, nil) },
+		"mount: Connect was given a nil catalog": func() { _, _ = mount.Connect(t.Context(), nil, "files", implementation, &mcp.InMemoryTransport{}) },
+		"mount: Connect was given no name": func() {
+			_, _ = mount.Connect(t.Context(), catalog.New(catalog.Options{}), "files", nil, &mcp.InMemoryTransport{})
+		},
+		"mount: Connect was given a nil transport": func() {
+			_, _ = mount.Connect(t.Context(), catalog.New(catalog.Options{}), "files", implementation, nil)
+		},
 	} {
 		if got := panics(f); !strings.HasPrefix(got, want) {
 			t.Errorf("got the panic %q, want %s", got, want)

@@ -1,4 +1,4 @@
-// Package anthropic lets the tool runner of anthropic-sdk-go call tools through a chain.
+// Package anthropic lets the tool runner of anthropic-sdk-go call tools through a chain. Its examples import it as
 //
 //	fairlead "github.com/fairlead-go/fairlead/contrib/anthropic"
 package anthropic

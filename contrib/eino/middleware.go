@@ -1,5 +1,5 @@
 // Package eino lets agents of CloudWeGo's Eino call tools through a chain: as tools of
-// its own, or by a middleware around existing tools.
+// its own, or by a middleware around existing tools. Its examples import it as
 //
 //	fairlead "github.com/fairlead-go/fairlead/contrib/eino"
 package eino

@@ -1,5 +1,5 @@
 // Package mcpgo connects a chain to mark3labs/mcp-go, another Go SDK for MCP: in front of
-// one of its clients, and behind the tools of one of its servers.
+// one of its clients, and behind the tools of one of its servers. Its examples import it as
 //
 //	fairlead "github.com/fairlead-go/fairlead/contrib/mcpgo"
 package mcpgo

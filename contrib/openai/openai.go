@@ -1,6 +1,6 @@
 // Package openai lets a loop over openai-go's chat completions call tools through a chain: it
 // converts tools to parameters, and the results of the calls of one turn to messages. Ollama,
-// vLLM, LM Studio and OpenRouter speak the same API.
+// vLLM, LM Studio and OpenRouter speak the same API. Its examples import it as
 //
 //	fairlead "github.com/fairlead-go/fairlead/contrib/openai"
 package openai

@@ -55,18 +55,15 @@ func newHost(ctx context.Context, o options) (*host, error) {
 	if err != nil {
 		return h, err
 	}
-	// With the options of mount the catalog is notified of changed tools.
-	client := mcp.NewClient(&mcp.Implementation{Name: "fairlead-agent", Version: "1"}, mount.Options(h.tools, nil))
-	session, err := client.Connect(ctx, mount.Transport(transport), nil)
+	session, err := mount.Connect(ctx, h.tools, h.id, &mcp.Implementation{Name: "fairlead-agent", Version: "1"}, transport)
 	if err == nil {
 		h.closers = append(h.closers, func() error { _ = session.Close(); return nil }) // a call has reported what is wrong with it
-		err = h.tools.Add(ctx, h.id, session)
 	}
 	if err == nil && h.folder != nil { // no other program writes to it
 		_, err = h.tools.OverrideMatching(h.id+"/*", annotation.Annotations{Freshness: annotation.Stable}) //nolint:contextcheck // it calls nothing
 	}
 	if err != nil { // an error of HTTP holds the whole URL, so secrets are taken out
-		return h, redact.Error(fmt.Errorf("the server %q failed: %w; check that it runs and that it is an MCP server", h.server, err))
+		return h, redact.Error(fmt.Errorf("the server %q failed: %w", h.server, err))
 	}
 	h.chain = h.standard()
 	if h.audit != "" {

@@ -55,7 +55,7 @@ func (s *Stray) leaveOut(line []byte) {
 
 // isMessage reports whether the SDK can read a line as a message or as a batch of them.
 func isMessage(line []byte) bool {
-	if len(line) == 0 {
+	if !json.Valid(line) { // the SDK decodes the first value of a line, and ends the session if there is more
 		return false
 	}
 	if line[0] != '[' {
@@ -79,8 +79,11 @@ func isMessage(line []byte) bool {
 func (s *Stray) messages(line []byte, err error) []byte {
 	line = oneReading(Shallow(line))
 	text := bytes.TrimSpace(line)
-	if err != nil || isMessage(text) {
+	switch {
+	case err != nil:
 		return line
+	case isMessage(text):
+		return append(text, '\n') // the SDK takes no blanks before the end of the line
 	}
 	if len(text) > 0 {
 		s.leaveOut(text)

@@ -68,6 +68,10 @@ func Classified(next middleware.ToolCaller) middleware.ToolCaller {
 		unclassified := *call.Tool
 		unclassified.Annotations = unclassified.Annotations.Without(
 			annotation.ReadOnlyHint, annotation.DestructiveHint, annotation.RequiresConfirmation)
+		if claimed := call.Tool.Safety(); (claimed == annotation.Safe || claimed == annotation.Moderate) && // so that no person was asked
+			callstate.Judged(ctx, &call, &unclassified).Safety() == annotation.Unknown && callstate.Find(ctx, &call) == nil {
+			return nil, &RefusedError{Tool: &unclassified, Reason: "nobody approved it; the annotations that it was passed with count with infer.New in the chain's Infer slot, or in a catalog"}
+		}
 		return &unclassified, nil
 	})
 }

@@ -284,6 +284,19 @@ func TestClassIsTheOneThatInferenceGave(t *testing.T) {
 	}
 }
 
+// The annotations of a tool count if inference has classified it further out. The error has that step, unless the tool
+// states nothing, or an approval is what is missing.
+func TestRefusalNamesInferenceWhereAnnotationsDoNotCount(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{"read": true, "write": true, "delete": false, "silent": false} {
+		its := tool(t, name, map[string]annotation.Annotations{"read": annotation.ReadOnly(), "write": annotation.Write(), "delete": annotation.Destructive()}[name])
+		_, err := guard.Classified(new(executor)).CallTool(t.Context(), middleware.Call{Tool: its})
+		if !errors.Is(err, guard.ErrRefused) || strings.Contains(err.Error(), "infer.New") != want || strings.Contains(err.Error(), "hitl.New") == want {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
 func TestGuardCostsNextToNothingForASafeCall(t *testing.T) {
 	its := middleware.Call{Tool: tool(t, "list", annotation.ReadOnly())}
 	g := guard.New(new(executor), as(its.Tool))

@@ -16,6 +16,15 @@ import (
 // HeaderValue writes an argument as a header.
 func HeaderValue(argument string) (string, bool) { return headerValue(json.RawMessage(argument)) }
 
+// Messages returns how many messages a line of a server has, 0 for one that is left out.
+func Messages(line string) int {
+	all, err := parseAll([]byte(line))
+	if err != nil {
+		return 0
+	}
+	return len(all)
+}
+
 // Listen opens the stream of what a server says on its own, through a transport, again
 // and again until it is given up.
 func Listen(through http.RoundTripper) {

@@ -65,14 +65,11 @@ func main() {
 func run(ctx context.Context, client anthropic.Client, goal string, server mcp.Transport, confirm hitl.Confirmer, out io.Writer) error {
 	tools := catalog.New(catalog.Options{})
 	defer tools.Close()
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "fairlead-agent", Version: "1"}, mount.Options(tools, nil)).Connect(ctx, mount.Transport(server), nil)
+	session, err := mount.Connect(ctx, tools, "server", &mcp.Implementation{Name: "fairlead-agent", Version: "1"}, server)
 	if err != nil {
-		return fmt.Errorf("the server failed: %w; run its command by hand to see more", err)
-	}
-	defer session.Close()
-	if err := tools.Add(ctx, "server", session); err != nil {
 		return err
 	}
+	defer session.Close()
 	std := chain.Standard{
 		Output:    output.New(output.Options{}),
 		Budget:    budget.New(budget.Options{}),
