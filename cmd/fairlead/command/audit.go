@@ -22,7 +22,7 @@ func auditCommand() *cobra.Command {
 		Short: "Read the record of calls, and verify that it was not changed",
 		Long:  `The record that 'fairlead proxy --audit' and 'fairlead call --audit' write.`,
 		Example: `  fairlead audit verify calls.jsonl
-  fairlead audit show calls.jsonl --tool 'delete*' --outcome ok --since 168h`,
+  fairlead audit show calls.jsonl --tool 'delete*' --outcome ok --since 7d`,
 	}, auditVerifyCommand(), auditShowCommand(), auditCheckpointCommand(), auditRepairCommand())
 }
 

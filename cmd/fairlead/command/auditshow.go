@@ -71,7 +71,7 @@ func auditShowCommand() *cobra.Command {
 end has the call's arguments, and who allowed or denied it. Secrets were removed when the
 record was written. The file is also verified: the exit code is 1 if it is damaged.`,
 		Example: `  # what was deleted in the last week, and who allowed it
-  fairlead audit show calls.jsonl --tool 'delete*' --outcome ok --since 168h
+  fairlead audit show calls.jsonl --tool 'delete*' --outcome ok --since 7d
   fairlead audit show calls.jsonl --open
   fairlead audit show calls.jsonl --flow 17
   fairlead audit show calls.jsonl --class dangerous --json | jq .arguments`,
@@ -79,7 +79,7 @@ record was written. The file is also verified: the exit code is 1 if it is damag
 		ValidArgsFunction: cobra.FixedCompletions([]string{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.since < 0 || f.since == 0 && cmd.Flags().Changed("since") {
-				return fmt.Errorf("--since: want a time of more than 0, such as 24h, got %v", f.since)
+				return fmt.Errorf("--since: want a time of more than 0, such as 24h or 7d, got %v", f.since)
 			}
 			return eachRecord(args[:1], nil, func(path string, r audit.Report) error {
 				if flow != "" {
@@ -95,7 +95,7 @@ record was written. The file is also verified: the exit code is 1 if it is damag
 	f.class.register(cmd, "class", "only calls of this class")
 	f.outcome.register(cmd, "outcome", "only calls with this outcome")
 	flags.StringVar(&f.scope, "scope", "", "only calls in this scope")
-	flags.DurationVar(&f.since, "since", 0, "only records of this last period, such as 24h")
+	flags.Var((*period)(&f.since), "since", "only records of this last period, such as 24h or 7d")
 	flags.BoolVar(&f.open, "open", false, "only calls without an end: they may have happened")
 	flags.BoolVar(&asJSON, "json", false, "print the records as JSON, as in the file")
 	flags.StringVar(&flow, "flow", "", "print where the arguments of this `CALL` came from, as far back as is known")

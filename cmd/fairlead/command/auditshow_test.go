@@ -52,8 +52,8 @@ func TestAuditShowTakesWordsInAnyCaseAndNoOthers(t *testing.T) {
 		"an outcome":          {[]string{"--outcome", "Denied"}, exitOK, "files/delete_file"},
 		"no outcome":          {[]string{"--outcome", "denyed"}, exitUsage, "denied, refused, not_sent"},
 		"a time":              {[]string{"--since", "1h"}, exitOK, "files/delete_file"},
-		"a time to come":      {[]string{"--since", "-1h"}, exitUsage, "--since: want a time of more than 0, such as 24h, got -1h0m0s"},
-		"no time at all":      {[]string{"--since", "0"}, exitUsage, "--since: want a time of more than 0, such as 24h, got 0s"},
+		"a time to come":      {[]string{"--since", "-1h"}, exitUsage, "--since: want a time of more than 0, such as 24h or 7d, got -1h0m0s"},
+		"no time at all":      {[]string{"--since", "0"}, exitUsage, "--since: want a time of more than 0, such as 24h or 7d, got 0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

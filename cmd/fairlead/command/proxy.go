@@ -75,7 +75,7 @@ of OpenTelemetry, spans and metrics of the calls are exported.`,
 	f.StringVar(&o.webhook, "webhook", "", "an https `URL` to post a notification to as well; "+hookVariable+" has the key that signs it")
 	f.StringVar(&o.audit, "audit", "", "record each call in a `FILE`")
 	f.Int64Var(&o.auditSize, "audit-size", 0, "go on in a new file after so many `MB`; the old one gets a name with the time")
-	f.DurationVar(&o.auditAge, "audit-age", 0, "go on in a new file when the first record is so old")
+	f.Var((*period)(&o.auditAge), "audit-age", "go on in a new file when the first record is so old, such as 7d")
 	f.StringVar(&o.lock, "lock", "", "refuse tools whose definitions are not those of a lock `FILE`")
 	f.BoolVar(&o.trust, "trust", false, "trust the annotations that servers declare, also where they lower a class")
 	registerNoKnown(cmd, &o.noKnown)

@@ -240,6 +240,68 @@ func TestTenClients(t *testing.T) {
 	}
 }
 
+// The diff of hooks has their command line once, and with it in the place of its name the lines are those of the file.
+func TestDiffHasTheCommandOfHooksOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, home)
+	diffs := make(map[string]string)
+	for _, f := range plan(t, dir) {
+		if f.Hooks && len(f.Guarded) == 0 { // others have secrets, which a diff does not show
+			name, _ := filepath.Rel(dir, f.Path)
+			diffs[filepath.ToSlash(name)] = f.Diff()
+		}
+	}
+	if len(diffs) < 4 {
+		t.Errorf("got %d files of hooks alone, want at least 4", len(diffs))
+	}
+	apply(t, dir, connect.Journal(t.TempDir()))
+	written := read(t, dir)
+	for name, diff := range diffs {
+		head, rest, _ := strings.Cut(diff, "\n")
+		command, ok := strings.CutPrefix(head, "@@ <hook> is ")
+		if !ok || strings.Count(diff, "hook --client") != 1 {
+			t.Errorf("%s: got the diff\n%s", name, diff)
+		}
+		for line := range strings.Lines(rest) {
+			if len(line) > 160 {
+				t.Errorf("%s: a line of %d bytes: %s", name, len(line), line)
+			}
+			text, added := strings.CutPrefix(line, "+")
+			if whole := strings.ReplaceAll(text, "<hook>", command); added && !strings.Contains(written[name], whole) {
+				t.Errorf("%s: the file does not have the line %s", name, whole)
+			}
+		}
+	}
+}
+
+func TestDiffOfHooksThatWereThere(t *testing.T) {
+	t.Parallel()
+	const old = `"/old/fairlead hook --client claude-code"`
+	for name, c := range map[string]struct{ text, want string }{
+		"two programs": {`{"hooks": {
+  "Stop": [{"hooks": [{"type": "command", "command": ` + old + `, "timeout": 60}]}],
+  "SessionEnd": [{"hooks": [{"type": "command", "command": ` + old + `, "timeout": 60}]}]
+}}`, "@@ <hook 2> is /old/fairlead hook --client claude-code\n@@ line 2\n-  \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"<hook 2>\", "},
+		"a name like ours": {`{"hooks": {
+  "Stop": [{"hooks": [{"type": "command", "command": "say '<hook>'"}]}]
+}}`, `"command": "/opt/bin/fairlead hook --client claude-code --policy `},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir, map[string]string{".claude/settings.json": c.text})
+			var got string
+			for _, f := range plan(t, dir) {
+				got += f.Diff()
+			}
+			if !strings.Contains(got, c.want) {
+				t.Errorf("got\n%s\nwant in it\n%s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestUndoRestoresEachByte(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

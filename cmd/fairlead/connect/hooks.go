@@ -80,8 +80,13 @@ func flat(_ *hooks, e hookEvent, command string) string {
 
 // shells is the form of Copilot CLI.
 func shells(_ *hooks, _ hookEvent, command string) string {
-	return fmt.Sprintf(`{"type": "command", "bash": %[1]s, "powershell": %[2]s, "timeoutSec": %[3]d}`, quote(command), quote("& "+command), hookTimeout)
+	return fmt.Sprintf(`{"type": "command", "bash": %[1]s, "powershell": %[2]s, "timeoutSec": %[3]d}`, quote(command), quote(inPowerShell+command), hookTimeout)
 }
+
+const (
+	inPowerShell = "& "         // before a command line whose first word may be quoted
+	orBlock      = " || exit 2" // behind one whose failure must not let the call through
+)
 
 // command returns the command line of a hook for a shell.
 func (h *hooks) command(g Guard, e hookEvent) string {
@@ -99,7 +104,7 @@ func (h *hooks) command(g Guard, e hookEvent) string {
 	}
 	line := strings.Join(words, " ")
 	if e.blocks {
-		line += " || exit 2"
+		line += orBlock
 	}
 	return line
 }
