@@ -29,7 +29,7 @@ func linesOfServers(t *testing.T) (stray, messages map[string]string) {
 	if err := json.Unmarshal(text, &lines); err != nil || len(lines.Stray) < 15 || len(lines.Messages) < 5 {
 		t.Fatalf("%v, %d and %d lines", err, len(lines.Stray), len(lines.Messages))
 	}
-	lines.Stray["another version"] = `{"jsonrpc":"1.0","id":1,"result":{}}` // the proxy encodes it anew
+	lines.Stray["another version"] = `{"jsonrpc":"1.0","id":1,"result":{}}`         // the proxy encodes it anew
 	lines.Stray["an answer to nothing"] = `{"jsonrpc":"2.0","id":null,"result":{}}` // the proxy has no call for it
 	lines.Stray["not in UTF-8"] = "caf\xe9"
 	return lines.Stray, lines.Messages
