@@ -242,7 +242,7 @@ func (g *Guard) before(ctx context.Context, e *event) (Decision, error) {
 	case s := <-p.reached:
 		d := e.decide(s)
 		p.silent.Store(d.Verdict == Silent)
-		if p.allowed.Store(s.decision.Verdict == Allow); d.Verdict == Deny { // nobody will report a result
+		if p.allowed.Store(s.decision.Verdict == Allow); d.Verdict == Deny { // no result will be reported
 			g.drop(p.is)
 		}
 		return d, nil

@@ -20,7 +20,7 @@ type pending struct {
 	waits   atomic.Bool              // for the result
 	silent  atomic.Bool              // the agent decides by its own rules
 	allowed atomic.Bool              // by the chain, without the agent's dialog
-	lost    atomic.Bool              // nobody will report whether it was made
+	lost    atomic.Bool              // whether it was made will not be reported
 }
 
 // wait returns the result that the agent reports, nil if the call was not made.
@@ -88,7 +88,7 @@ func (g *Guard) drop(which func(*pending) bool) {
 	}
 }
 
-// lose ends calls that nobody will report: each may have been made.
+// lose ends calls whose results will not be reported: each may have been made.
 func (g *Guard) lose(which func(*pending) bool) {
 	g.drop(func(p *pending) bool {
 		if !which(p) {

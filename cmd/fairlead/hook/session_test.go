@@ -303,7 +303,7 @@ func TestIntentIsRecordedBeforeTheDialog(t *testing.T) {
 	}
 }
 
-// Where nobody reports what became of a call that could be made, it may have happened.
+// A call that could be made, and whose result is not reported, may have happened.
 func TestCallThatNobodyReports(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -104,7 +104,7 @@ func inverse(ctx context.Context, call middleware.Call) (hitl.Inverse, bool) {
 		return hitl.Inverse{}, false
 	}
 	return hitl.Inverse{Server: by.Tool.Server, Tool: by.Tool.Name(), Arguments: func(res *mcp.CallToolResult) (json.RawMessage, bool) {
-		if c.answer.Load().goesOn() || unfinished(res) { // nobody has done it yet
+		if c.answer.Load().goesOn() || unfinished(res) { // it is not done yet
 			return nil, false
 		}
 		return by.Arguments(res)

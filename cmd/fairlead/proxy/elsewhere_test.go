@@ -52,7 +52,7 @@ func (k *kept) set(away bool) {
 
 const ping = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
 
-// A session is its user's at each replica, and nobody else's.
+// A session is its user's at each replica, and no other user's.
 func TestSessionAtAnotherReplicaIsItsUsers(t *testing.T) {
 	t.Parallel()
 	a, as := opened(t)

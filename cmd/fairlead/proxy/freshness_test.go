@@ -126,7 +126,7 @@ func TestReadsInFlightAreOne(t *testing.T) {
 	})
 }
 
-// Whoever writes through the proxy ends what another client has read.
+// A write through the proxy ends what another client has read.
 func TestWriteOfOneClientEndsWhatAnotherHasRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

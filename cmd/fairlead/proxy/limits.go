@@ -1,7 +1,7 @@
 package proxy
 
 // One user of a proxy for a team must not take the places of all. Sessions, requests in flight, the bytes of their bodies
-// and questions that wait for a person are therefore bounded for each user first, and then in all. Whoever is over their
+// and questions that wait for a person are therefore bounded for each user first, and then in all. A user over their
 // share gets 429 with a time to come again; the others go on, and the proxy stays ready.
 //
 // A user is the name in the token or certificate. Without [Options.Access] the proxy takes clients of this machine

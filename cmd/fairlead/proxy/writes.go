@@ -100,7 +100,7 @@ func (w *Writes) append() error {
 			}
 			return nil
 		}
-		if err := w.open(); err != nil { // nobody looks at the one with the byte
+		if err := w.open(); err != nil { // no process looks at the one with the byte
 			return err
 		}
 	}
