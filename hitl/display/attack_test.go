@@ -73,13 +73,13 @@ func TestQuestionsThatDeceive(t *testing.T) {
 		}
 	})
 	for name, sql := range map[string]string{
-		"B405: SQL behind dollar signs":              "SELECT $$ ' $$; DROP TABLE a; --'",
-		"B405: SQL behind a named quotation":         "SELECT $x$ ' $x$; DROP TABLE a; -- '",
-		"B405: SQL behind a backslash":               `SELECT '\'; DROP TABLE a; -- '`,
-		"B405: SQL behind a minus that is no remark": "SELECT 1--1; DROP TABLE a",
-		"B405: SQL in a remark that is carried out":  "SELECT 1 /*! ; DROP TABLE a */",
-		"B405: SQL behind a remark of one database":  "SELECT 1 # '\n; DROP TABLE a; -- '",
-		"B405: SQL in a quotation without an end":    "SELECT 1; DROP TABLE a; '",
+		"B405: SQL behind dollar signs":                  "SELECT $$ ' $$; DROP TABLE a; --'",
+		"B405: SQL behind a named quotation":             "SELECT $x$ ' $x$; DROP TABLE a; -- '",
+		"B405: SQL behind a backslash":                   `SELECT '\'; DROP TABLE a; -- '`,
+		"B405: SQL behind a minus that begins no remark": "SELECT 1--1; DROP TABLE a",
+		"B405: SQL in a remark that is carried out":      "SELECT 1 /*! ; DROP TABLE a */",
+		"B405: SQL behind a remark of one database":      "SELECT 1 # '\n; DROP TABLE a; -- '",
+		"B405: SQL in a quotation without an end":        "SELECT 1; DROP TABLE a; '",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
