@@ -27,7 +27,9 @@ func prose(dice *rand.Rand, size int) string {
 	return b.String()[:size]
 }
 
-func BenchmarkTrace(b *testing.B) {
+// traced returns what traces eight arguments, which stand nowhere or in the user's words, against 64 results of 4 KB.
+func traced(b testing.TB) (trace func()) {
+	b.Helper()
 	dice := rand.New(rand.NewPCG(1, 2))
 	t := NewTracker(Limits{})
 	t.User("", "Please book the flight from Paris to London for Emma Johnson on the 3rd of May and tell me the price.")
@@ -46,11 +48,30 @@ func BenchmarkTrace(b *testing.B) {
 	}
 	form := []byte(`{"city":"Paris","count":2,"description":"a window seat, if there is one","event_id":"evt_8271aa","name":"Emma Johnson","start":"2026-05-03T10:00","status":"tentative","title":"Flight to London"}`)
 	tr := New(Options{Tracker: t})(nil).(*caller).tracer
-	b.ReportAllocs()
-	for b.Loop() {
+	return func() {
 		if got, _, _ := tr.trace(s, &call, form); got != nil {
 			b.Fatal(got)
 		}
+	}
+}
+
+func BenchmarkTrace(b *testing.B) {
+	trace := traced(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		trace()
+	}
+}
+
+// The time of a trace depends on the machine; what it allocates does not.
+func TestTraceAllocatesLittle(t *testing.T) {
+	trace := traced(t)
+	if raced {
+		t.Skip("the race detector allocates")
+	}
+	trace() // reads the results
+	if got := testing.AllocsPerRun(100, trace); got > 4 {
+		t.Errorf("%v allocations, want 4 at most", got)
 	}
 }
 
