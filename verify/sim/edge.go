@@ -37,6 +37,7 @@ type edges struct {
 	servers    []*backend
 	clients    []*peer
 	asks       []*ask
+	planned    int // of them, before their repetitions
 	deliveries []*delivery
 	approvals  []*approved
 	intended   map[string]int // records of intents, by the call
@@ -132,11 +133,14 @@ func (w *edges) play(t *testing.T) {
 	w.rule = &rulings[w.settings.rulings[0]]
 	w.build(t)
 	w.planAsks()
+	w.planRepetitions()
 	var calls sync.WaitGroup
-	for _, a := range w.asks {
+	for _, a := range w.asks[:w.planned] {
 		later(&calls, a.at, func() { w.make(a) })
 	}
 	w.startChanges(&calls)
+	w.startEnds(&calls)
+	w.startMeddling(&calls)
 	time.Sleep(edgeLength + edgePatience + time.Second)
 	w.checkAnswered()
 	close(w.released)
@@ -174,7 +178,7 @@ func (w *edges) startChanges(group *sync.WaitGroup) {
 		later(group, w.settings.swapAt, w.swapPolicy)
 		return
 	}
-	a, swapAt := w.asks[r.IntN(len(w.asks))], w.settings.swapAt
+	a, swapAt := w.asks[r.IntN(w.planned)], w.settings.swapAt
 	if r.IntN(2) == 0 { // while a person reads
 		swapAt = a.at + span(r, 0, 6*time.Second)
 	}
@@ -189,7 +193,7 @@ func (w *edges) startChanges(group *sync.WaitGroup) {
 			second := []int{1, 3, 1, 2}[revision]
 			later(group, at+span(r, 0, 4*time.Second), func() { server.change(tool, second, true) })
 		}
-		a = w.asks[r.IntN(len(w.asks))]
+		a = w.asks[r.IntN(w.planned)]
 	}
 }
 
@@ -267,7 +271,7 @@ func (w *edges) rest() {
 			}
 			w.asks = append(w.asks, a)
 			w.make(a)
-			time.Sleep(3 * time.Second) // a list may take so long
+			time.Sleep(5 * time.Second) // two pages of a list may take so long
 			w.mu.Lock()
 			refused := a.rule.readOnly && tool == "delete_note" || tool == "set_note"
 			if got := w.deliveriesOf(a); got == 0 && !refused || a.ended.IsZero() {

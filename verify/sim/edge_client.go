@@ -30,7 +30,8 @@ type peer struct {
 	forms   bool        // it shows them
 	gone    atomic.Bool // for a while; set under the mutex
 	sdk     *mcp.ClientSession
-	ready   chan struct{} // closed when the client was introduced
+	ready   chan struct{}  // closed when the client was introduced
+	shown   map[string]int // of each tool, the place in its history of the definition that the client was shown
 }
 
 // An ask is a client's request to the front: a call, or a message that may be taken for one.
@@ -39,6 +40,8 @@ type ask struct {
 	client      *peer
 	at          time.Duration
 	cancelAfter time.Duration // 0 for never
+	again       *ask          // the same call, to be made if this one is turned away; nil for none
+	repeats     bool          // one that was turned away
 	server      *backend
 	tool        string
 	arguments   string // with the ask's number, if the tool writes
@@ -49,6 +52,8 @@ type ask struct {
 	began, ended, cancelled time.Time
 	before                  int // the version of the server's notes when it began
 	rule                    *ruling
+	saw                     int // the place in the tool's history of the definition that its client was shown
+	turned, reached         int // requests of it that its server has turned away over HTTP, and that it has read
 
 	form            json.RawMessage // that came in place of an answer, nil for none
 	question, state string          // that belong to it
@@ -98,6 +103,7 @@ func (w *edges) planAsks() {
 		}
 		w.asks = append(w.asks, a)
 	}
+	w.planned = len(w.asks)
 }
 
 func (a *ask) id() string {
@@ -137,6 +143,9 @@ func (a *ask) text(r *rand.Rand) string {
 	id, method := pair("id", a.id()), pair("method", `"tools/call"`)
 	tool, arguments := pair("name", name(a.tool)), pair("arguments", a.arguments)
 	meta := pair("_meta", a.client.meta())
+	if len(a.server.meddles) > 0 || a.n%4 == 0 {
+		meta = strings.Replace(strings.Replace(meta, "{", `{"progressToken":`+a.token()+",", 1), ",}", "}", 1)
+	}
 	if a.filled != "" {
 		meta += fmt.Sprintf(`,"requestState":%s,"inputResponses":{%q:%s}`, a.state, a.question, a.filled)
 		if a.swaps {
@@ -187,8 +196,17 @@ func (a *ask) text(r *rand.Rand) string {
 	return call
 }
 
-// make asks for it, and returns when the client does not wait any more.
+// make asks for it, and returns when the client does not wait any more. It makes the same call once more if that was
+// turned away.
 func (w *edges) make(a *ask) {
+	w.makeOnce(a)
+	if next := w.repeats(a); next != nil {
+		time.Sleep(time.Second)
+		w.makeOnce(next)
+	}
+}
+
+func (w *edges) makeOnce(a *ask) {
 	<-a.client.ready
 	ctx, cancel := context.WithTimeout(w.ctx, 2*edgePatience)
 	defer cancel()
@@ -202,7 +220,7 @@ func (w *edges) make(a *ask) {
 		return
 	}
 	text := a.text(w.dice(forEdges, 7, uint64(a.n)))
-	a.before, a.rule = a.server.version, w.rule
+	a.before, a.rule, a.saw = a.server.version, w.rule, a.client.shown[a.server.name+"/"+a.tool]
 	w.say(a.client.name, "asks", text)
 	w.mu.Unlock()
 	if a.cancelAfter > 0 {
@@ -220,7 +238,7 @@ func (w *edges) make(a *ask) {
 		})
 		defer timer.Stop()
 	}
-	if w.settings.annotated && a.n%3 == 0 {
+	if (w.settings.annotated || w.settings.front < overClient && a.server.paged) && a.n%3 == 0 {
 		w.begin(a.client.list)
 	}
 	switch {
@@ -277,6 +295,7 @@ func (p *peer) take(message []byte) {
 		})
 	}
 	if m.method != "" || m.id == "" {
+		p.checkMeddled(m.method, message)
 		return
 	}
 	switch m.id {
@@ -284,6 +303,7 @@ func (p *peer) take(message []byte) {
 		close(p.ready)
 		return
 	case `"list"`:
+		p.w.shows(p, readers[0].member(message, "result"))
 		p.w.listed(readers[0].member(message, "result"))
 		return
 	}

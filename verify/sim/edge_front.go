@@ -45,11 +45,18 @@ func (w *edges) build(t *testing.T) {
 		for _, t := range toolSpecs {
 			b.history[t.name] = []revised{{revision: 1}}
 		}
+		if b.http {
+			b.turns = w.drawTurning(i)
+		}
+		if w.settings.front < overClient {
+			b.meddles = w.drawMeddling(i)
+		}
+		b.paged = w.dice(forEdges, 16, uint64(i)).IntN(3) == 0
 		w.servers = append(w.servers, b)
 		w.say(b.name, "is a server", fmt.Sprintf("that takes %s; lax:%t http:%t leads:%t", b.reader.name, b.lax, b.http, b.leads && b.http))
 	}
 	for i := range 2 {
-		w.clients = append(w.clients, &peer{w: w, name: "client " + strconv.Itoa(i), ready: make(chan struct{}), forms: i == 0 || r.IntN(2) == 0})
+		w.clients = append(w.clients, &peer{w: w, name: "client " + strconv.Itoa(i), ready: make(chan struct{}), shown: make(map[string]int), forms: i == 0 || r.IntN(2) == 0})
 	}
 	w.engine = newEngine(r, true)
 	w.engine.lossy, w.engine.silence = w.settings.store == fails, storePatience

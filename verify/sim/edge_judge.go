@@ -4,6 +4,7 @@ package sim
 // understands must be one call that a client asked for, and that was classified, shown, approved and recorded as such.
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -49,10 +50,14 @@ func (w *edges) numberIn(arguments string) int {
 }
 
 func (w *edges) askOf(arguments string) *ask {
-	if n := w.numberIn(arguments); n >= 0 && n < len(w.asks) {
-		return w.asks[n]
+	n := w.numberIn(arguments)
+	if n < 0 || n >= len(w.asks) {
+		return nil
 	}
-	return nil
+	if again := w.asks[n].again; again != nil && !again.began.IsZero() {
+		return again
+	}
+	return w.asks[n]
 }
 
 func (w *edges) deliveriesOf(a *ask) (n int) {
@@ -65,25 +70,28 @@ func (w *edges) deliveriesOf(a *ask) (n int) {
 }
 
 // law returns what holds for a tool, computed by hand: the least strict of the definitions that the front
-// may hold, since it may not have a late or silent change yet, and reads a list after a pause.
-func (w *edges) law(b *backend, l *link, tool string, began time.Time) law {
+// may hold, since it may not have a late or silent change yet, and reads a list after a pause. It has the definition that
+// it has shown to the client.
+func (w *edges) law(b *backend, l *link, tool string, began time.Time, saw int) law {
 	switch {
 	case w.settings.front == overServer:
 		return spec(tool).honest
 	case w.settings.locked:
 		return w.trust.law(b.name, spec(tool), 1)
 	}
-	return w.mildest(b, tool, func(change revised) bool { return change.told[l] && change.at.Before(w.sees(began)) })
+	return w.mildest(b, tool, func(at int, change revised) bool {
+		return at <= saw || change.told[l] && change.at.Before(w.sees(began))
+	})
 }
 
 // mildest returns the least strict law of a tool's definitions, from the present one back to the last that counts.
-func (w *edges) mildest(b *backend, tool string, last func(revised) bool) law {
+func (w *edges) mildest(b *backend, tool string, last func(int, revised) bool) law {
 	mildest := asks
-	for _, change := range slices.Backward(b.history[tool]) {
+	for at, change := range slices.Backward(b.history[tool]) {
 		if change.revision > 0 {
 			mildest = min(mildest, w.trust.law(b.name, spec(tool), change.revision))
 		}
-		if last(change) {
+		if last(at, change) {
 			break
 		}
 	}
@@ -128,7 +136,7 @@ func (w *edges) receive(b *backend, l *link, d *delivery) {
 	if d.ask == nil || b.history[d.tool] == nil {
 		return
 	}
-	rule, law := d.ask.rule, w.law(b, l, d.tool, d.ask.began)
+	rule, law := d.ask.rule, w.law(b, l, d.tool, d.ask.began, d.ask.saw)
 	if w.rule.denied == d.tool || w.rule.readOnly && law > reads { // as the policy is now
 		w.badf("I20", d, "was sent although the policy refuses it")
 	}
@@ -178,7 +186,7 @@ func (w *edges) listed(result []byte) {
 	for _, tool := range list.Tools {
 		for _, b := range w.servers {
 			for name := range b.history {
-				mildest := w.mildest(b, name, func(revised) bool { return false })
+				mildest := w.mildest(b, name, func(int, revised) bool { return false })
 				if said := hinted(tool.Annotations); tool.Name == b.nameOf(name) && milder(said, mildest) {
 					w.badf("I31", tool.Name, "is listed as %v, and it is %v at least", said, mildest)
 				}
@@ -256,7 +264,7 @@ func (w *edges) executes(b *backend, l *link, d *delivery, now bool) bool {
 		return false
 	}
 	writes := spec(d.tool).byName > reads && d.tool != "frobnicate"
-	if now && writes && (d.ask == nil || w.law(b, l, d.tool, d.ask.began) > reads) {
+	if now && writes && (d.ask == nil || w.law(b, l, d.tool, d.ask.began, 0) > reads) {
 		b.version++
 	}
 	d.version = b.version
@@ -281,6 +289,10 @@ func (w *edges) answered(a *ask, result []byte, failed bool) {
 		close(a.done)
 	}
 	w.say(a.client.name, "got", fmt.Sprintf("%d: %s", a.n, result))
+	w.checkTurned(a, result)
+	if bytes.Contains(result, []byte("forged")) {
+		w.badf("I36", a, "got an answer of a server that was not sent it: %s", result)
+	}
 	if failed || a.shape != asIs || a.swaps && a.filled != "" {
 		return
 	}
@@ -312,7 +324,7 @@ func (w *edges) checkAnswered() {
 	defer w.mu.Unlock()
 	for _, a := range w.asks {
 		switch {
-		case a.shape != asIs || !a.cancelled.IsZero() || w.settings.observed: // where nothing has a time limit
+		case a.shape != asIs || a.began.IsZero() || !a.cancelled.IsZero() || w.settings.observed: // where nothing has a time limit
 		case a.ended.IsZero():
 			w.badf("I9", a, "was never answered")
 		case a.ended.Sub(a.began) > edgePatience:
@@ -330,7 +342,7 @@ func (w *edges) checkRecords() {
 	}
 	named, calls := w.settings.front < overModern, 0
 	for _, a := range w.asks {
-		if a.shape != asIs {
+		if a.shape != asIs || a.began.IsZero() {
 			continue
 		}
 		got := w.ends[a.id()]

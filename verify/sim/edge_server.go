@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fairlead-go/fairlead/middleware"
@@ -24,7 +24,11 @@ type backend struct {
 	reader  reader
 	lax     bool // executes requests without an id too
 	http    bool
-	leads   bool                 // answers some requests over HTTP with a redirect to itself
+	leads   bool    // answers some requests over HTTP with a redirect to itself
+	turns   turning // of requests over HTTP
+	meddles meddling
+	paged   bool                 // its list has two pages
+	pages   int                  // that were asked for
 	lists   time.Duration        // how long it takes to list its tools
 	muteAt  time.Duration        // from when on it answers nothing for a while; 0 for never
 	history map[string][]revised // of each tool, the present definition last
@@ -60,6 +64,7 @@ type link struct {
 	session string // its name over HTTP: the place among the links
 	client  string // that was introduced
 	listens bool   // to the server's own messages
+	over    bool   // the session that it names
 }
 
 func (b *backend) newLink(w *wire) *link {
@@ -96,13 +101,16 @@ func (b *backend) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return res, nil
 	}
+	named := req.Header.Get(headerSession) != ""
 	switch {
-	case req.Method == http.MethodGet && l != nil:
+	case req.Method == http.MethodGet && l != nil && !b.isOver(l):
 		b.w.mu.Lock()
 		l.listens = true
 		b.w.mu.Unlock()
 		context.AfterFunc(req.Context(), func() { _ = l.Close() })
 		return respond(http.StatusOK, l.wire, "Content-Type", "text/event-stream")
+	case req.Method == http.MethodGet:
+		return respond(http.StatusNotFound, http.NoBody)
 	case req.Method != http.MethodPost:
 		return respond(http.StatusOK, http.NoBody)
 	}
@@ -110,12 +118,17 @@ func (b *backend) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if status, reason := b.turnsAway(l, named, body); status != 0 {
+		return respond(status, io.NopCloser(strings.NewReader(reason)), "Content-Type", "text/plain")
+	}
 	if b.leads && req.URL.Path == "/mcp" && b.reader.read(body).method == "tools/call" {
 		b.w.delivered(b, l, body)
 		return respond(http.StatusTemporaryRedirect, http.NoBody, "Location", "/there")
 	}
 	reply, err := b.serve(req.Context(), l, body)
 	switch {
+	case errors.Is(err, errDied):
+		return b.died(respond)
 	case err != nil:
 		return nil, err
 	case reply == nil:
@@ -161,8 +174,7 @@ func (b *backend) serve(ctx context.Context, l *link, message []byte) ([]byte, e
 	case m.method == "server/discover" && b.w.settings.front == overModern:
 		return answer(m.id, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`)
 	case m.method == "tools/list":
-		list := b.list()
-		return answer(m.id, list, world.Wait(ctx, b.lists))
+		return b.page(ctx, m.id, text(b.reader.member(b.reader.member(message, "params"), "cursor")))
 	case m.method == "ping":
 		return answer(m.id, `{}`)
 	}
@@ -175,20 +187,12 @@ func answer(id, result string, err ...error) ([]byte, error) {
 	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"result":` + result + `}`), errors.Join(err...)
 }
 
-func (b *backend) list() string {
-	b.w.mu.Lock()
-	defer b.w.mu.Unlock()
-	all := definitions(b.name, func(t *toolSpec) int { return b.now(t.name).revision })
-	list, err := json.Marshal(map[string]any{"tools": all})
-	if err != nil {
-		panic(err) // they are constants
-	}
-	return string(list)
-}
-
 // call executes a call. It has its effect at once, or at the end.
 func (b *backend) call(ctx context.Context, l *link, message []byte, m reading) ([]byte, error) {
 	d := b.w.delivered(b, l, message)
+	if token := b.reader.member(b.reader.member(b.reader.member(message, "params"), "_meta"), "progressToken"); token != nil {
+		b.tell(l, progress(string(token), b.name))
+	}
 	fault, latency, late := b.w.drawEdgeFault(b, d)
 	if fault == failed { // it dies before it has executed the call
 		return nil, errDied
@@ -226,11 +230,7 @@ func (b *backend) change(tool string, revision int, tells bool) {
 	}
 	b.history[tool] = append(b.history[tool], change)
 	b.w.mu.Unlock()
-	message := `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n"
-	if b.http {
-		message = "data: " + message + "\n"
-	}
 	for l := range change.told {
-		l.give([]byte(message))
+		b.tell(l, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 	}
 }
