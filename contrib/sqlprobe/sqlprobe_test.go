@@ -100,6 +100,7 @@ func FuzzPlainReaderAgrees(f *testing.F) {
 	for _, text := range []string{
 		"SELECT a FROM t", "SELECT count(*) FROM t WHERE a = 'x''y' ORDER BY 1", "WITH a AS (SELECT 1) SELECT * FROM a;",
 		"SELECT a, b FROM t JOIN u ON t.a = u.b WHERE c IN (1, 2)", "SELECT a::text FROM t", "SELECT \"a\" FROM t GROUP BY b HAVING max(c) > 1",
+		"SELECT--0", // a comment, or 0 to MySQL
 	} {
 		f.Add(text)
 	}
@@ -109,7 +110,7 @@ func FuzzPlainReaderAgrees(f *testing.F) {
 		}
 		for name, reads := range map[string]preflight.Probe{"PostgreSQL": sqlprobe.PostgreSQL, "MySQL": sqlprobe.MySQL} {
 			got := reads(text)
-			if got.Annotations.Safety() == read || strings.Contains(got.Why, "does not parse") || strings.Contains(got.Why, "are more than") {
+			if got.Annotations.Safety() == read || strings.Contains(got.Why, "does not parse") || strings.Contains(got.Why, "are more than") || strings.Contains(got.Why, "two dashes") {
 				continue
 			}
 			// A name that only this dialect lacks does not concern the grammar.
