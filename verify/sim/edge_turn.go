@@ -1,8 +1,8 @@
 package sim
 
-// A server over HTTP, or what is in front of it, turns some calls away by a status that says that nothing has read them,
-// and ends sessions. Neither leaves a doubt: the call may be sent again, at once where only its session was over. A
-// status that says nothing, such as one of a gateway whose server died, leaves one.
+// A server over HTTP, or what is in front of it, turns some calls away by a status that is given before anything reads
+// them, and ends sessions. Neither leaves a doubt: the call may be sent again, at once if only its session was over. A
+// status that proves nothing, such as one of a gateway whose server died, leaves one.
 
 import (
 	"bytes"
@@ -90,7 +90,7 @@ func (b *backend) turnsAway(l *link, named bool, body []byte) (status int, reaso
 	return status, reason
 }
 
-// died answers for a server that died: the connection breaks, or a gateway says so.
+// died answers for a server that died: the connection breaks, or a gateway returns its own status.
 func (b *backend) died(respond func(int, io.ReadCloser, ...string) (*http.Response, error)) (*http.Response, error) {
 	if !b.turns.gateway {
 		return nil, errDied
