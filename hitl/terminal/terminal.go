@@ -82,16 +82,8 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 				return approved, nil
 			}
 		case frees:
-			left, ok := request.WithFree(strings.Fields(names))
-			if !ok {
-				fmt.Fprintln(t.out, "  These cannot be left free; nothing was changed.")
-				continue
-			}
-			free, request = strings.Fields(names), left
-			for _, c := range keyed(request) {
-				if c.Decision.Offer == 0 {
-					fmt.Fprintf(t.out, "  %s now: %s\n", key(c), c.Text)
-				}
+			if left := strings.Fields(names); t.leaveFree(&request, left) {
+				free = left
 			}
 		case refuses(word):
 			return hitl.Decision{}, nil
@@ -113,6 +105,23 @@ func (t *terminal) one(ctx context.Context, request hitl.Request) (hitl.Decision
 			t.explain(text, help(request))
 		}
 	}
+}
+
+// leaveFree changes which arguments may differ in what is remembered, and shows what may be. It is false, and changes
+// nothing, if they cannot be left free.
+func (t *terminal) leaveFree(request *hitl.Request, names []string) bool {
+	left, ok := request.WithFree(names)
+	if !ok {
+		fmt.Fprintln(t.out, "  These cannot be left free; nothing was changed.")
+		return false
+	}
+	*request = left
+	for _, c := range keyed(left) {
+		if c.Decision.Offer == 0 {
+			fmt.Fprintf(t.out, "  %s now: %s\n", key(c), c.Text)
+		}
+	}
+	return true
 }
 
 // edit reads new arguments into the request. It is false, and changes nothing, if the line is not a JSON object.

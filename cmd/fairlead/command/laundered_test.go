@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,9 +105,7 @@ func (a *tenant) stays() {
 func (a *tenant) report(event string, members map[string]any) []byte {
 	a.t.Helper()
 	all := map[string]any{"session_id": "s", "cwd": a.folder, "permission_mode": "acceptEdits", "hook_event_name": event}
-	for name, member := range members {
-		all[name] = member
-	}
+	maps.Copy(all, members)
 	text, err := json.Marshal(all)
 	if err != nil {
 		a.t.Fatal(err)

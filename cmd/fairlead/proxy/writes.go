@@ -47,7 +47,7 @@ func OpenWrites(folder string, log *slog.Logger) (*Writes, error) {
 
 // open opens the file that has the name now, in the place of the one that is open.
 func (w *Writes) open() error {
-	file, err := os.OpenFile(w.name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // it is in the folder that the person named
+	file, err := os.OpenFile(w.name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (w *Writes) append() error {
 // replace puts an empty file in the place of a long one. A failure leaves the long one.
 func (w *Writes) replace() {
 	next := w.name + ".new"                                         // always empty: two processes may have one
-	empty, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // likewise
+	empty, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // it is in the folder that the person named
 	if err == nil {
 		err = errors.Join(empty.Close(), os.Rename(next, w.name))
 	}
