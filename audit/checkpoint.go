@@ -31,7 +31,7 @@ func (r *Report) Checkpoint(now time.Time) (Checkpoint, error) {
 	case r.Records == 0:
 		return Checkpoint{}, fmt.Errorf("audit: %s has no records yet", r.File)
 	}
-	return Checkpoint{Time: now.UTC().Truncate(time.Second), File: filepath.Base(r.File), First: r.first, Records: r.Records, Hash: r.Hash}, nil
+	return Checkpoint{Time: now.UTC().Truncate(time.Second), File: filepath.Base(r.File), First: r.First, Records: r.Records, Hash: r.Hash}, nil
 }
 
 // check returns what a checkpoint lacks, nil if it can be compared.

@@ -56,7 +56,8 @@ func TestSkimmedRecordsCountAsDecodedOnes(t *testing.T) {
 	write(t, name, spaced)
 	write(t, name+".head", bytes.ReplaceAll(head, []byte(want.Hash), []byte(prev)))
 	got := verify(t, name)
-	if want.Hash, got.Hash = "", ""; want.State != audit.Whole || !cmp.Equal(got, want) {
+	want.Hash, got.Hash, want.First, got.First = "", "", "", "" // of lines that are written in another way
+	if want.State != audit.Whole || !cmp.Equal(got, want) {
 		t.Errorf("decoded, skimmed: %s", cmp.Diff(got, want))
 	}
 	again, err := audit.OpenFile(name, nil)

@@ -43,8 +43,8 @@ type Report struct {
 	Before *Earlier
 	// Since is when the first record was written.
 	Since time.Time
-
-	first string // the hash of the first record
+	// First is the hash of the first record, which names the file whatever it is called; "" for none.
+	First string
 }
 
 // Verify reads the file of a [File] and its head and reports whether records were changed,
@@ -76,7 +76,7 @@ func verify(name string, counts ...int64) (Report, *replay, error) {
 		return Report{}, nil, fmt.Errorf("audit: %w", err)
 	}
 	report := Report{
-		File: name, Records: r.records, Hash: string(r.hash), Recovered: r.recovered, Open: r.interrupted(), Before: r.before, Since: r.since, first: r.first,
+		File: name, Records: r.records, Hash: string(r.hash), Recovered: r.recovered, Open: r.interrupted(), Before: r.before, Since: r.since, First: r.first,
 	}
 	report.State, report.Problem = judge(h, headErr, r)
 	return report, r, nil
