@@ -77,19 +77,31 @@ func (r *remote) resume(ctx context.Context, last string, delay time.Duration) (
 		return nil, err
 	}
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); res.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		body, _ := io.ReadAll(io.LimitReader(res.Body, maxReason)) // without it there is no reason
 		_ = res.Body.Close()
-		return nil, fmt.Errorf("HTTP %s", res.Status)
+		return nil, &notResumedError{r.refusal(res, body, false)}
 	}
 	return res, nil
 }
 
+// A notResumedError is the status in the place of a stream that was to be opened again. It hides the status from those
+// who ask whether a request was executed: that request was another one, and may have been.
+type notResumedError struct{ why *httpError }
+
+func (e *notResumedError) Error() string { return e.why.Error() }
+
 // listen holds a stream open for the server's own messages, if it has one. A proxy may close a silent
-// one again and again: one that was open for long is not a failure.
+// one again and again: one that was open for long is not a failure. If the server no longer has the session when the
+// stream is to be opened again, the next session begins at once: there, what the server announced meanwhile is read.
 func (r *remote) listen() {
 	for at := (position{}); at.try <= resumptions; at.try++ {
 		res, err := r.resume(r.ctx, at.last, at.delay)
 		if r.ctx.Err() != nil || err != nil && at == (position{}) {
 			return // it has none
+		}
+		if not, ok := errors.AsType[*notResumedError](err); ok && not.why.ended {
+			r.gone(not.why)
+			return
 		}
 		if err != nil {
 			at.delay = resumptionDelay << at.try

@@ -264,17 +264,31 @@ func (r *remote) end() (first bool) {
 // turnedAway returns the error of a request that was answered by a status of HTTP. If the server does not know the
 // session any more, nothing is sent in it from then on. Requests that were sent in it before get their own answers.
 func (r *remote) turnedAway(res *http.Response, body []byte, answered bool) *httpError {
+	why := r.refusal(res, body, answered)
+	if why.ended {
+		r.gone(why)
+	}
+	return why
+}
+
+// refusal returns the error of a status of HTTP, and whether it tells that the session has ended.
+func (r *remote) refusal(res *http.Response, body []byte, answered bool) *httpError {
 	why := &httpError{status: res.Status, reason: reasonIn(body)}
 	why.ended = r.session.value() != "" && (res.StatusCode == http.StatusNotFound ||
 		res.StatusCode == http.StatusBadRequest && !answered && aboutSession(why.reason))
-	if why.ended && r.end() {
-		go func() {
-			r.work.Wait()
-			r.stop()
-		}()
-		r.to.expired(why)
-	}
 	return why
+}
+
+// gone ends the session that the server no longer has.
+func (r *remote) gone(why *httpError) {
+	if !r.end() {
+		return
+	}
+	go func() {
+		r.work.Wait()
+		r.stop()
+	}()
+	r.to.expired(why)
 }
 
 // close ends the session by a DELETE.
