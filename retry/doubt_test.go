@@ -3,35 +3,14 @@ package retry_test
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"testing/synctest"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/testtool"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/fairlead-go/fairlead/retry"
 )
-
-// What the last attempt has for the model is about that one alone.
-func TestModelIsNotToldThatAReadDidNotHappenWhichMayHave(t *testing.T) {
-	t.Parallel()
-	turned := fault.Told(&failure{refused: true}, false, "Nothing has happened.")
-	for name, errs := range map[string][]error{
-		"files__tool failed 3 times. Wait before you call it again, use another tool, or tell the user.":                       {errLost, turned, turned},
-		"files__tool failed 3 times. Wait before you call it again, use another tool, or tell the user. Nothing has happened.": {turned, turned, turned},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := new(server)
-			a := annotation.ReadOnly()
-			_, err := s.attempt(t, retry.New(retry.Options{})(s), middleware.Call{Tool: testtool.New("files", "tool", a.Attribute(annotation.Host, ""))}, errs...)
-			if got := middleware.ForModel(err); got != name {
-				t.Errorf("got  %s\nwant %s", got, name)
-			}
-		})
-	}
-}
 
 // An update that was lost on its way may have happened, whatever became of the
 // attempts after it.
@@ -58,8 +37,7 @@ func TestLaterAttemptDoesNotHideAnEarlierOneThatMayHaveArrived(t *testing.T) {
 				a := tt.a.Attribute(annotation.Host, "")
 				_, err := s.attempt(t, retry.New(retry.Options{})(s), middleware.Call{Tool: testtool.New("files", "tool", a)}, tt.errs...)
 				_, unknown := errors.AsType[*retry.OutcomeUnknownError](err)
-				sent := slices.Contains(tt.errs, errLost) // so that the call as a whole was neither refused nor left unsent
-				if unknown != tt.unknown || middleware.NotSent(err) == sent || middleware.Refused(err) {
+				if unknown != tt.unknown || middleware.NotSent(err) == tt.unknown || tt.unknown && middleware.Refused(err) {
 					t.Errorf("unknown %t, want %t: %v", unknown, tt.unknown, fmt.Sprint(err))
 				}
 			})

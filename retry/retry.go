@@ -140,15 +140,8 @@ func serverOf(call *middleware.Call) string {
 func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*mcp.CallToolResult, error) {
 	var bounds *backoff.ExponentialBackOff // of the waits of this call
 	var doubt error                        // of the first attempt that may have changed something
-	reached := false                       // an attempt may have been executed
 	for attempt := 1; ; attempt++ {
 		ended := outcome(call, doubt, err)
-		switch turned := middleware.NotSent(err) || middleware.Refused(err); {
-		case turned && reached && doubt == nil:
-			ended = &reachedError{ended}
-		case !turned:
-			reached = true
-		}
 		if ctx.Err() != nil || !r.repeatable(call, err) {
 			return nil, ended
 		}
@@ -204,16 +197,6 @@ func outcome(call middleware.Call, doubt, err error) error {
 	}
 	return middleware.OutcomeUnknown(call, err)
 }
-
-// A reachedError is that of a read whose last attempt was not executed, after one that may have been: that it was not sent,
-// or refused, and that nothing has happened, is not true of the call.
-type reachedError struct{ err error }
-
-func (e *reachedError) Error() string    { return e.err.Error() }
-func (e *reachedError) Unwrap() error    { return e.err }
-func (e *reachedError) NotSent() bool    { return false }
-func (e *reachedError) Refused() bool    { return false }
-func (e *reachedError) ForModel() string { return "" }
 
 // repeatable reports whether a call that failed may be made again.
 func (r *retrier) repeatable(call middleware.Call, err error) bool {
