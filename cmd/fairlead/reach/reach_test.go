@@ -82,7 +82,7 @@ func TestDesktopAndBrowser(t *testing.T) { //nolint:paralleltest // it sets PATH
 		until(t, "the person to be told", told(i+1))
 	}
 	text, _ := os.ReadFile(filepath.Join(dir, "told"))
-	want := "xdg-open http://127.0.0.1/a\nnotify-send files/delete&lt;!channel&gt;\\n (dangerous; 1 value, 10 bytes, 1 line) waits for approval until 15:04 UTC\nxdg-open http://127.0.0.1/b\n"
+	want := "xdg-open http://127.0.0.1/a\nnotify-send \"files/delete&lt;!channel&gt;\\n\" (dangerous; 1 value, 10 bytes, 1 line) waits for approval until 15:04 UTC\nxdg-open http://127.0.0.1/b\n"
 	if string(text) != want {
 		t.Errorf("got %s, want %s", text, want)
 	}
