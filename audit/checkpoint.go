@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// A Checkpoint is where a record was at a time. Its hash covers every record up to there, so whoever keeps or signs a
-// checkpoint where the writers of the record cannot reach it sees later whether any of these records was changed or
-// removed, also if the file and its head were both replaced: see [VerifySince]. Its form in JSON has these members.
+// A Checkpoint is where a record was at a time. Its hash covers every record up to there: one that is kept where the
+// writers of the record cannot reach it, or signed with a key that they do not have, shows later whether any of these
+// records was changed or removed, also if the file and its head were both replaced. See [VerifySince]. Its form in JSON
+// has these members.
 type Checkpoint struct {
 	Time time.Time `json:"time"`
 	// File is the name that the file had, for people: it is found by its first record, whatever it is called later.

@@ -42,7 +42,7 @@ func checkpoint(t *testing.T, name string) audit.Checkpoint {
 	return point
 }
 
-// Whoever can write the file and its head can make another whole record of them. A checkpoint shows that, and nothing
+// A program that can write the file and its head can make another whole record of them. A checkpoint shows that, and nothing
 // of what may happen to a record.
 func TestCheckpointShowsWhatWasReplaced(t *testing.T) {
 	t.Parallel()
@@ -163,7 +163,7 @@ func ExampleVerifySince() {
 		panic(err)
 	}
 
-	// Somebody replaces the file and its head by a record without the deletion.
+	// The file and its head are replaced by a record without the deletion.
 	_, _ = os.Remove(name), os.Remove(name+".head")
 	write("list", "list", "list")
 	reports, err := audit.VerifySince([]audit.Checkpoint{kept}, name)

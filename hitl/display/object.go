@@ -65,7 +65,7 @@ func (c *call) several(place string) (text, list string) {
 			case n == 1:
 				noun = single(noun)
 			case noun == single(noun) && !strings.HasSuffix(noun, "s"):
-				noun = strings.TrimSuffix(noun+"s", "ys") + map[bool]string{true: "ies"}[strings.HasSuffix(noun, "y")]
+				noun = plural(noun)
 			}
 			if names != "" && n == 1 {
 				return fmt.Sprintf("%s %s %s%s", capital(c.verb), noun, names, place), m.Name
@@ -202,6 +202,14 @@ func single(noun string) string {
 		return stem
 	}
 	return noun
+}
+
+// plural returns a noun of one thing as that of several: "queries", but "keys".
+func plural(noun string) string {
+	if stem, ok := strings.CutSuffix(noun, "y"); ok && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], "aeiou") {
+		return stem + "ies"
+	}
+	return noun + "s"
 }
 
 // firstObject returns the members of the first object of a list, nil for none.

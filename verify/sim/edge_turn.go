@@ -121,8 +121,8 @@ func (w *edges) planRepetitions() {
 	}
 }
 
-// checkTurned: I35. Of a call that was turned away nobody reads that it may have happened, of one that reached its server
-// nobody reads that nothing has happened, and the same call as one that was turned away is not held. A call that both
+// checkTurned: I35. Of a call that was turned away no client reads that it may have happened, of one that reached its server
+// none reads that nothing has happened, and the same call as one that was turned away is not held. A call that both
 // happened to was repeated since that is harmless: there the words are those of its last attempt.
 func (w *edges) checkTurned(a *ask, result []byte) {
 	if a.wasTurnedAway() && strings.Contains(string(result), "may or may not have happened") {

@@ -28,7 +28,7 @@ func auditCommand() *cobra.Command {
 
 func auditVerifyCommand() *cobra.Command {
 	var asJSON bool
-	var since string
+	var kept string
 	cmd := &cobra.Command{
 		Use:   "verify FILE...|FOLDER",
 		Short: "Verify a record, and list the calls without an end",
@@ -52,7 +52,7 @@ that was made before and kept in another place shows that ('fairlead audit check
 			if asJSON {
 				write = verdictJSON
 			}
-			checkpoints, err := readCheckpoints(since)
+			checkpoints, err := readCheckpoints(kept)
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ that was made before and kept in another place shows that ('fairlead audit check
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
-	cmd.Flags().StringVar(&since, "checkpoint", "", "compare with the checkpoints in this file")
+	cmd.Flags().StringVar(&kept, "checkpoint", "", "compare with the checkpoints in this file")
 	return cmd
 }
 
