@@ -72,7 +72,7 @@ func openFile(name string, logger *slog.Logger, through func(*os.File) disk, may
 	f := &File{log: log, in: in}
 	if err := f.open(logger, through, mayBeAlone); err != nil {
 		if f.heads != nil {
-			_ = f.heads.Close()
+			_ = logfile.Leave(f.heads)
 		}
 		return nil, errors.Join(fmt.Errorf("audit: %s: %w", name, err), log.Close())
 	}
@@ -225,7 +225,7 @@ func (f *File) Close() error {
 		err = f.sync(all)
 	}
 	if err = errors.Join(err, f.log.Close()); !closed {
-		err = errors.Join(err, f.heads.Close())
+		err = errors.Join(err, logfile.Leave(f.heads))
 	}
 	return err
 }

@@ -313,7 +313,7 @@ func Repair(name string, now time.Time) (aside string, before Earlier, err error
 		return "", before, fmt.Errorf("audit: %s: neither the file nor its head is there", name)
 	}
 	if heads, err := os.OpenFile(logfile.HeadName(name), os.O_RDWR, 0o600); err == nil {
-		defer func() { _ = heads.Close() }()
+		defer func() { _ = logfile.Leave(heads) }()
 		if logfile.TryLock(heads, true) != nil {
 			return "", before, fmt.Errorf("audit: another process has %s open; end it first", name)
 		}

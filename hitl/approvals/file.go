@@ -186,6 +186,6 @@ func (f *File) append(e entry) error {
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_ = f.users.Close() // nothing was written
+	_ = logfile.Leave(f.users) // nothing was written
 	return f.log.Close()
 }

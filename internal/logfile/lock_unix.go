@@ -16,5 +16,6 @@ func TryLock(f *os.File, alone bool) error {
 	return syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 }
 
-// Unlock gives a file back.
+// Unlock gives a file back, also while a child of this process that has not executed its program yet has it open: closing
+// a file releases a lock only once each copy of it is closed.
 func Unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -61,6 +61,12 @@ func (f *File) Hold() (release func(), err error) {
 	}
 }
 
+// Leave unlocks a file and closes it.
+func Leave(f *os.File) error {
+	_ = Unlock(f) // closing it releases the lock as well, if no child has it
+	return f.Close()
+}
+
 // Present returns an error if the name of an open file now leads to another.
 func Present(file *os.File) error {
 	open, err := file.Stat()

@@ -20,7 +20,16 @@ func Try(name string) (io.Closer, error) {
 	if err := lock(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s cannot be locked: %w", name, err), f.Close())
 	}
-	return f, nil
+	return held{f}, nil
+}
+
+// A held file is unlocked when it is closed, also while a child of this process that has not executed its program yet has
+// it open.
+type held struct{ *os.File }
+
+func (h held) Close() error {
+	_ = unlock(h.File) // closing it does the same, if no child has it
+	return h.File.Close()
 }
 
 // Wait locks a file as [Try] does, and waits until ctx is done while another one has it.
