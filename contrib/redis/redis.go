@@ -154,12 +154,12 @@ func (s *Store) Close() error { return s.close() }
 const (
 	ofCache     = "the cache"
 	ofLimiter   = "the limiter"
-	ofApprovals = "approvals"
+	ofApprovals = "the store of approvals"
 	ofBoard     = "the board"
-	ofDoubt     = "calls in doubt"
-	ofSessions  = "sessions"
+	ofDoubt     = "the store of calls in doubt"
+	ofSessions  = "the store of sessions"
 
-	ofCredentials = "credentials"
+	ofCredentials = "the store of credentials"
 	ofServer      = "Redis"
 	ofFleet       = "sharing with the other replicas"
 )
@@ -167,7 +167,7 @@ const (
 // operations are the facilities, as Options.Observe names them.
 var operations = map[string]string{
 	ofCache: "cache", ofLimiter: "limiter", ofApprovals: "approvals", ofBoard: "board", ofDoubt: "doubt", ofFleet: "fleet",
-	ofCredentials: "credentials",
+	ofSessions: "sessions", ofCredentials: "credentials",
 }
 
 // do runs one operation at the master of a key, which is an error where that is known to be gone.
