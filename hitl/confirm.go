@@ -2,6 +2,7 @@ package hitl
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -76,7 +77,7 @@ func (a *asker) request(ctx context.Context, q query) Request {
 		}
 	}
 	if r.Client = clientOf(ctx); a.Client != nil {
-		r.Client = a.Client(ctx, q.call)
+		r.Client = cmp.Or(a.Client(ctx, q.call), r.Client)
 	}
 	if a.Caller != nil {
 		r.Caller = a.Caller(ctx, q.call)

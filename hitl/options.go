@@ -86,7 +86,7 @@ type Options struct {
 	// offered to be remembered then, and the request has Anew set. A panic ends the call. Nil is for no call.
 	Anew func(ctx context.Context, call middleware.Call) bool
 	// Client returns the program or the agent that asks for a call, as it names itself, such as "claude-code 2.1". A
-	// panic denies the call. Nil means the client of the MCP server that has the chain, if there is one.
+	// panic denies the call. "" and nil mean the client of the MCP server that has the chain, if there is one.
 	Client func(ctx context.Context, call middleware.Call) string
 	// Caller returns on whose behalf a call is made, as the host has verified it. A panic denies the call. Nil leaves that out.
 	Caller func(ctx context.Context, call middleware.Call) Caller

@@ -86,15 +86,20 @@ func (q Question) Size() string {
 	return count(len(q.Parts), "value") + ", " + count(bytes, "byte") + ", " + count(lines, "line")
 }
 
+// maxWho is how many bytes of a name are shown of who asks.
+const maxWho = 100
+
 // asker describes who asks for what, on one line.
 func asker(r hitl.Request) string {
-	const most = 100
+	const most = maxWho
 	who := "The agent"
 	if r.Client != "" {
 		who = safetext.Word(r.Client, most)
 	}
 	text := who + " asks for " + safetext.Word(r.Tool.String(), 2*most)
-	text += behalf(r.Caller, most)
+	if behalf := Behalf(r.Caller); behalf != "" {
+		text += " " + behalf
+	}
 	if r.Scope != "" && r.Scope != r.Caller.User {
 		text += ", in " + safetext.Word(r.Scope, most)
 	}
@@ -113,10 +118,12 @@ func asker(r hitl.Request) string {
 // maxActors is how many of those who act for a person are named.
 const maxActors = 3
 
-// behalf describes on whose behalf a call is made, the person first, "" if that is not known.
-func behalf(c hitl.Caller, most int) (text string) {
+// Behalf describes on whose behalf a call is made, on one line with the person first: "on behalf of ann, by a token for
+// desk". It is "" if that is not known.
+func Behalf(c hitl.Caller) (text string) {
+	const most = maxWho
 	if c.User != "" {
-		text += " on behalf of " + safetext.Word(c.User, most)
+		text = "on behalf of " + safetext.Word(c.User, most)
 	}
 	if c.Client != "" {
 		text += ", by a token for " + safetext.Word(c.Client, most)
@@ -131,5 +138,5 @@ func behalf(c hitl.Caller, most int) (text string) {
 			text += " and " + count(len(c.Actors)-maxActors, "other")
 		}
 	}
-	return text
+	return strings.TrimPrefix(text, ", ")
 }

@@ -403,6 +403,7 @@ func TestAskerNamesTheCaller(t *testing.T) {
 		`editor asks for files/delete_file, in ann`:                                                              {},
 		`editor asks for files/delete_file on behalf of ann`:                                                     {User: "ann"},
 		`editor asks for files/delete_file on behalf of "Ann Smith", in ann`:                                     {User: "Ann Smith"},
+		`editor asks for files/delete_file by a token for desk, in ann`:                                          {Client: "desk"},
 		`editor asks for files/delete_file on behalf of ann, by a token for desk`:                                {User: "ann", Client: "desk"},
 		`editor asks for files/delete_file on behalf of ann, through coder`:                                      {User: "ann", Actors: []string{"coder"}},
 		`editor asks for files/delete_file on behalf of ann, by a token for desk, through planner and coder`:     {User: "ann", Client: "desk", Actors: []string{"coder", "planner"}},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/display"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/internal/canonical"
 )
@@ -100,7 +101,7 @@ func (in *Inbox) expire(q *question) {
 func (in *Inbox) end(q *question, r record) {
 	r.ID, r.digest = q.request.ID, q.digest
 	r.Tool = safetext.Word(q.request.Tool.String(), maxNameShown)
-	r.Arguments = brief(q.request.Arguments)
+	r.Arguments, r.Behalf = brief(q.request.Arguments), display.Behalf(q.request.Caller)
 	delete(in.waiting, r.ID)
 	in.pending = slices.DeleteFunc(in.pending, func(p *question) bool { return p == q })
 	in.keep(r)

@@ -19,7 +19,9 @@ import (
 func TestHistoryOffersToTakeACallBack(t *testing.T) {
 	served(t, inbox.Options{}, func(t *testing.T, in *inbox.Inbox, n *network) {
 		b := enters(t, n, in, "bob")
-		a := ask(t.Context(), in, asks(t, "one", `{"path":"a.txt"}`))
+		of := asks(t, "one", `{"path":"a.txt"}`)
+		of.Caller = hitl.Caller{User: "ann", Client: "<i>desk"}
+		a := ask(t.Context(), in, of)
 		b.decides("one", "approve")
 		a.want(t, hitl.Approved)
 		b.post("/approvals/undo", url.Values{"id": {"one"}}).want(t, http.StatusGone, "nothing that takes it back")
@@ -31,7 +33,7 @@ func TestHistoryOffersToTakeACallBack(t *testing.T) {
 				return <-results
 			})
 		p := b.get("/approvals/")
-		p.want(t, http.StatusOK, "Undo…", "files/restore&lt;b&gt;", "asked about first", "approved")
+		p.want(t, http.StatusOK, "Undo…", "files/restore&lt;b&gt;", "asked about first", "approved", "<bdi>on behalf of ann, by a token for &#34;&lt;i&gt;desk&#34;</bdi>:")
 		if got := strings.Count(p.text, "data-past="); got != 1 {
 			t.Errorf("the history has %d entries, want the one of the question", got)
 		}

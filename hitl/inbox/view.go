@@ -54,6 +54,7 @@ type (
 		ID, Tool, Arguments, By, Reason string
 		What                            string // approved, denied, …
 		At                              time.Time
+		Behalf                          string    // "on behalf of ann"; "" if that is not known
 		Undo                            *undoable // nil for a call that cannot be taken back
 	}
 	card struct {

@@ -33,6 +33,7 @@ type clientCall struct {
 	waits   *waiter                 // what its client gets while it waits for a person; nil for nothing
 	answer  atomic.Pointer[written] // what a server answered last
 	undoes  string                  // why a person has it made, to take another call back; "" for a client's call
+	person  string                  // who has that made, "" if that has no name
 }
 
 // Value returns the call itself for the key of this package.

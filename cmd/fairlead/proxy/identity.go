@@ -9,12 +9,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// approvalsPage is the agent of a call that a person has made to take another one back.
+const approvalsPage = "the approvals page"
+
 // callerOf returns who makes a call: the user, the client and its actors by the token that the session was opened with, and
-// the program by what it states.
+// the program by what it states. Of a call that takes another one back that is the person who pressed the button.
 func callerOf(ctx context.Context, call middleware.Call) audit.Caller {
+	if page := asking(ctx, call); page != "" {
+		return audit.Caller{User: callIn(ctx).person, Agent: page}
+	}
 	s := underWayIn(ctx).session
 	if s == nil {
-		return audit.Caller{} // one that the approvals page takes back
+		return audit.Caller{}
 	}
 	agent := s.client.called()
 	if info := call.Meta[mcp.MetaKeyClientInfo]; info != nil {
@@ -27,6 +33,14 @@ func callerOf(ctx context.Context, call middleware.Call) audit.Caller {
 func behalf(ctx context.Context, call middleware.Call) hitl.Caller {
 	c := callerOf(ctx, call)
 	return hitl.Caller{User: c.User, Client: c.Client, Actors: c.Actors}
+}
+
+// asking returns what asks for a call that takes another one back, "" for a client's call.
+func asking(ctx context.Context, _ middleware.Call) string {
+	if c := callIn(ctx); c != nil && c.undoes != "" {
+		return approvalsPage
+	}
+	return ""
 }
 
 // agentOf returns what a client calls itself, by its description of itself.

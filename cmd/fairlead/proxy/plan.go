@@ -93,7 +93,7 @@ func (p *Proxy) newPlan(now *policy.Policy) *plan {
 		return cmp.Or(now.Patience, patience), where
 	}
 	ask.Changes, ask.Preview, ask.Inverse = changes, preview, inverse
-	ask.Anew, ask.About, ask.Number, ask.Caller = anew, about, number, behalf
+	ask.Anew, ask.About, ask.Number, ask.Caller, ask.Client = anew, about, number, behalf, asking
 	limits, retries := now.Limits, now.Retry
 	limits.Logger, retries.Logger = log, log
 	limits.OneQuota = true // a client more is not a call more for the server

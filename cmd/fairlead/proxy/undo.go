@@ -26,12 +26,11 @@ func (p *plan) undoable(ctx context.Context, call middleware.Call, by hitl.Undo)
 		return
 	}
 	set, about, left := c.set, c.about, c.left
-	made := call.Tool.String()
 	p.proxy.o.Undoable(call, by, func(ctx context.Context, person string) error {
 		if left != nil && left.Err() != nil {
 			return errors.New("proxy: the session of the call has ended, so its server is not reached any more; take the call back by fairlead undo")
 		}
-		return set.takeBack(ctx, &underWay{about: about, left: left}, call, by, why(made, person))
+		return set.takeBack(ctx, &underWay{about: about, left: left}, call, by, person)
 	})
 }
 
@@ -44,7 +43,7 @@ func why(made, person string) string {
 
 // takeBack makes the call that takes another one back. It is a request of its own, whose answer nobody but the person
 // gets.
-func (s *set) takeBack(ctx context.Context, of *underWay, made middleware.Call, by hitl.Undo, why string) error {
+func (s *set) takeBack(ctx context.Context, of *underWay, made middleware.Call, by hitl.Undo, person string) error {
 	tool, ok := s.Lookup(by.Server, by.Tool)
 	if !ok {
 		return fmt.Errorf("proxy: there is no tool %s/%s any more", by.Server, by.Tool)
@@ -56,7 +55,9 @@ func (s *set) takeBack(ctx context.Context, of *underWay, made middleware.Call, 
 		ctx = own
 	}
 	of.Context = ctx
-	mine := &clientCall{underWay: of, set: s, undoes: why, waits: &waiter{detaches: true, report: func(time.Duration) {}}}
+	mine := &clientCall{
+		underWay: of, set: s, undoes: why(made.Tool.String(), person), person: person, waits: &waiter{detaches: true, report: func(time.Duration) {}},
+	}
 	res, err := s.caller.CallTool(mine, middleware.Call{Scope: made.Scope, Tool: tool, Arguments: by.Arguments})
 	switch {
 	case err != nil:

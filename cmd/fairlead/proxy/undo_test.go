@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/hitl"
+	"github.com/fairlead-go/fairlead/hitl/display"
 	"github.com/fairlead-go/fairlead/middleware"
 )
 
@@ -60,6 +61,8 @@ func TestCallIsTakenBackWithAQuestionOfItsOwn(t *testing.T) {
 			}
 			if q := person.all[tt.asked]; q.Tool.Name() != "unlock_room" || q.Why != "bob wants to take back the call of plain/lock_room, on the page of approvals." || !q.Anew || len(q.Offers) > 0 {
 				t.Errorf("asked %+v", q)
+			} else if got, want := display.Of(q).Asker, `"the approvals page" asks for plain/unlock_room on behalf of bob`; !strings.HasPrefix(got, want) {
+				t.Errorf("it shows %q, want %q", got, want)
 			}
 			calls := strings.Join(s.calls(), "\n")
 			if got := strings.Contains(calls, "unlock_room"); got != (tt.say == hitl.Approved) {
