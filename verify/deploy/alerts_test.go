@@ -42,11 +42,16 @@ var fires = map[string][2]string{
 	"FairleadRecordAway":        {`fairlead_dependency_up{fairlead_dependency="record"} 0x20`, `fairlead_dependency_up{fairlead_dependency="record"} 1x20`},
 	"FairleadServerAway":        {`fairlead_dependency_up{fairlead_dependency="server:crm"} 0x20`, `fairlead_dependency_up{fairlead_dependency="redis"} 0x20`},
 	"FairleadRecordsLost":       {`fairlead_audit_lost_total 0+1x20`, `fairlead_audit_lost_total 7x20`},
+	"FairleadCopiesAway":        {`fairlead_dependency_up{fairlead_dependency="syslog"} 0x20`, `fairlead_dependency_up{fairlead_dependency="redis"} 0x20`},
+	"FairleadCopiesLost":        {`fairlead_audit_forward_lost_total{fairlead_dependency="syslog"} 0+1x20`, `fairlead_audit_forward_lost_total{fairlead_dependency="syslog"} 7x20`},
 	"FairleadNotificationsFail": {`fairlead_notifications_total{error_type="timeout"} 0+1x20`, `fairlead_notifications_total 0+1x20`},
 	"FairleadResultsWait":       {`fairlead_result_delayed 3x20`, `fairlead_result_delayed 0x20`},
 	"FairleadPolicyInvalid":     {`fairlead_policy_current 0x20`, `fairlead_policy_current 1x20`},
 	"FairleadTurnsAway": {
 		`fairlead_request_rejected_total{http_response_status_code="429"} 0+60x20`, `fairlead_request_rejected_total{http_response_status_code="401"} 0+60x20`,
+	},
+	"FairleadTokensRefused": {
+		`fairlead_request_rejected_total{http_response_status_code="401"} 0+60x20`, `fairlead_request_rejected_total{http_response_status_code="404"} 0+60x20`,
 	},
 	"FairleadQuestionsFull": {"fairlead_question_count 90x20\nfairlead_question_limit 100x20", "fairlead_question_count 70x20\nfairlead_question_limit 100x20"},
 	"FairleadSessionsFull":  {"fairlead_session_count 95x20\nfairlead_session_limit 100x20", "fairlead_session_count 80x20\nfairlead_session_limit 100x20"},

@@ -220,8 +220,9 @@ func Of(ctx context.Context) Caller {
 }
 
 // Handler lets in the requests of those who may use the proxy. Anything else is answered with 401, or 403, and with 503
-// if the issuer of the tokens has to be asked and cannot be reached.
-func (a *Access) Handler(next http.Handler) http.Handler {
+// if the issuer of the tokens has to be asked and cannot be reached. Refused is called with why a token does not count, in
+// words that may be a stranger's; nil is not called.
+func (a *Access) Handler(next http.Handler, refused func(ctx context.Context, why error)) http.Handler {
 	known := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := a.caller(r)
 		if err != nil {
@@ -246,7 +247,7 @@ func (a *Access) Handler(next http.Handler) http.Handler {
 		m.Handle("/", known)
 	} else {
 		about := "https://" + a.Hosts[0] + metadata
-		m.Handle("/", a.checked(auth.RequireBearerToken(found, &auth.RequireBearerTokenOptions{ResourceMetadataURL: about})(known)))
+		m.Handle("/", a.checked(refused, auth.RequireBearerToken(found, &auth.RequireBearerTokenOptions{ResourceMetadataURL: about})(known)))
 		m.Handle(metadata, auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
 			Resource: a.Tokens.Audience, AuthorizationServers: []string{a.Tokens.Issuer}, BearerMethodsSupported: []string{"header"},
 		}))
@@ -300,7 +301,7 @@ type verdictKey struct{}
 
 // checked verifies the token of a request for [found], and answers what is not about the token: a request with two, and an
 // issuer that cannot be reached, since a client that gets 401 for that has its user sign in again for nothing.
-func (a *Access) checked(next http.Handler) http.Handler {
+func (a *Access) checked(refused func(ctx context.Context, why error), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		all := r.Header.Values("Authorization")
 		if len(all) > 1 {
@@ -316,6 +317,9 @@ func (a *Access) checked(next http.Handler) http.Handler {
 			w.Header().Set("Retry-After", strconv.Itoa(int(againAfter/time.Second)))
 			http.Error(w, fmt.Sprintf("%v; nothing was called, try again in %v", v.err, againAfter), http.StatusServiceUnavailable)
 			return
+		}
+		if v.err != nil && refused != nil {
+			refused(r.Context(), v.err)
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), verdictKey{}, v)))
 	})

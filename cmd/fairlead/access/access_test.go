@@ -63,7 +63,7 @@ func whoami(a *access.Access) http.Handler {
 		c := access.Of(r.Context())
 		_, may := a.Approver(r)
 		fmt.Fprintf(w, "%s %v %t", c, c.Scopes, may)
-	}))
+	}), nil)
 }
 
 func TestFileIsChecked(t *testing.T) {
@@ -269,7 +269,7 @@ func TestClientAndActorsOfAToken(t *testing.T) {
 	var got access.Caller
 	var brought string
 	a.Brought = func(_ access.Caller, token string, _ time.Time) { brought = token }
-	h := a.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = access.Of(r.Context()) }))
+	h := a.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = access.Of(r.Context()) }), nil)
 	as := func(claims string) (int, access.Caller) {
 		got = access.Caller{}
 		token := oidctest.SignIDToken(key, "old", oidc.ES256, fmt.Sprintf(`{"iss":%q,"aud":"here","sub":"ann","exp":%d%s}`, c.url, time.Now().Add(time.Hour).Unix(), claims))

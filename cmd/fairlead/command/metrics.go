@@ -66,6 +66,8 @@ func (r *proxyRun) observeProxy(served *proxy.Proxy) error {
 	up := m.sum("fairlead.dependency.up", "{dependency}", "Whether a dependency is there: 1, or 0 while it is away.")
 	failures := m.count("fairlead.dependency.failures", "{failure}", "Uses and probes of a dependency that failed.")
 	lost := m.count("fairlead.audit.lost", "{record}", "Records that the sink did not accept, or not in time.")
+	unsent := m.sum("fairlead.audit.forward.waiting", "{record}", "Copies of records that wait for a place beside the file.")
+	unforwarded := m.count("fairlead.audit.forward.lost", "{record}", "Copies of records that a place beside the file will not get.")
 	sessions := m.level("fairlead.session", "count", "{session}", "Sessions that are open.")
 	requests := m.level("fairlead.request", "count", "{request}", "Requests of clients that are under way.")
 	bodies := m.level("fairlead.request.body", "usage", "By", "Bytes of the bodies of the requests under way, except for small ones.")
@@ -87,6 +89,11 @@ func (r *proxyRun) observeProxy(served *proxy.Proxy) error {
 		now := served.Stats()
 		if r.recorded != nil {
 			o.ObserveInt64(lost, now.Lost)
+		}
+		for _, q := range r.forwarded {
+			use, by := q.Use(), metric.WithAttributes(attribute.String("fairlead.dependency", q.Name()))
+			o.ObserveInt64(unsent, use.Waiting, by)
+			o.ObserveInt64(unforwarded, use.Lost, by)
 		}
 		if r.listen != "" {
 			sessions.observe(o, now.Sessions)

@@ -95,7 +95,7 @@ func TestMetricsOfOutages(t *testing.T) {
 	server := mcptest.New()
 	mcptest.Add(server, mcptest.Tool("delete_note", ""), func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) { return mcptest.Text("gone"), nil })
 	at, _ := mcptest.HTTPTransport(t, server, mcptest.Legacy)
-	s := scrape(t, []string{keyVariable + "=" + strings.Repeat("0f", 32)}, "--store", red.URL(), "--approvals", db.URL(), "--audit", record, "--policy", rules, "--approve", "web", "--reach", "none", "--webhook", "http://127.0.0.1:1/", at.Endpoint)
+	s := scrape(t, []string{keyVariable + "=" + strings.Repeat("0f", 32)}, "--store", red.URL(), "--approvals", db.URL(), "--audit", record, "--syslog", "unix://"+filepath.Join(dir, "log"), "--policy", rules, "--approve", "web", "--reach", "none", "--webhook", "http://127.0.0.1:1/", at.Endpoint)
 	s.until(t, "ok")
 	session := mcptest.Dial(t, mcptest.NewClient(), &mcp.StreamableClientTransport{Endpoint: s.base + "/mcp", DisableStandaloneSSE: true}, mcptest.Legacy)
 	call := func(ctx context.Context) {
@@ -121,6 +121,9 @@ func TestMetricsOfOutages(t *testing.T) {
 	s.value(t, `fairlead_question_count{}`, is("0"))
 	s.value(t, `fairlead_question_limit{}`, is("100"))
 	s.value(t, `fairlead_audit_lost_total{}`, is("0"))
+	s.value(t, `fairlead_audit_forward_lost_total{fairlead_dependency="syslog"}`, is("0"))
+	s.value(t, `fairlead_audit_forward_waiting{fairlead_dependency="syslog"}`, some)
+	s.value(t, `fairlead_dependency_up{fairlead_dependency="syslog"}`, is("0"))
 	s.value(t, `go_memory_limit_bytes{}`, is("1.073741824e+09"))
 	s.value(t, `go_memory_used_bytes{go_memory_type="other"}`, some)
 	for _, name := range []string{depRedis, depPostgres, depRecord} {

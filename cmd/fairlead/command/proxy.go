@@ -32,15 +32,15 @@ type proxyFlags struct {
 	approvals string
 	signIn    credentialFlags
 
-	policy, listen, access, audit, lock, inbox, store, webhook  string
-	replicas                                                    int
-	drain, auditAge                                             time.Duration
-	auditSize, inFlight                                         int64                                                                   // MB
-	reload                                                      *policy.Live                                                            // nil without a policy
-	observed                                                    func(system string) func(context.Context, string, time.Duration, error) // nil without metrics
-	approve, scopes, reach                                      []string
-	trust, noKnown, readOnly, annotate, observe, verbose, plain bool
-	headers                                                     []string
+	policy, listen, access, audit, syslog, lock, inbox, store, webhook string
+	replicas                                                           int
+	drain, auditAge                                                    time.Duration
+	auditSize, inFlight                                                int64                                                                   // MB
+	reload                                                             *policy.Live                                                            // nil without a policy
+	observed                                                           func(system string) func(context.Context, string, time.Duration, error) // nil without metrics
+	approve, scopes, reach                                             []string
+	trust, noKnown, readOnly, annotate, observe, verbose, plain        bool
+	headers                                                            []string
 }
 
 func proxyCommand() *cobra.Command {
@@ -55,7 +55,8 @@ unchanged. Calls that are dangerous, or whose class is unknown, need a person's 
 ` + naming + `
 
 With OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_METRICS_EXPORTER=prometheus and the other variables
-of OpenTelemetry, spans and metrics of the calls are exported.`,
+of OpenTelemetry, spans and metrics of the calls are exported; with OTEL_LOGS_EXPORTER=otlp,
+copies of the records of --audit as well.`,
 		Example: `  fairlead proxy -- npx -y @modelcontextprotocol/server-filesystem .
   fairlead proxy --approve web --audit calls.jsonl -- npx -y @modelcontextprotocol/server-memory
   fairlead proxy --listen 127.0.0.1:8808 https://example.com/mcp
@@ -76,6 +77,7 @@ of OpenTelemetry, spans and metrics of the calls are exported.`,
 	f.StringVar(&o.audit, "audit", "", "record each call in a `FILE`")
 	f.Int64Var(&o.auditSize, "audit-size", 0, "go on in a new file after so many `MB`; the old one gets a name with the time")
 	f.Var((*period)(&o.auditAge), "audit-age", "go on in a new file when the first record is so old, such as 7d")
+	f.StringVar(&o.syslog, "syslog", "", "send a copy of each record of --audit to a syslog server at an `ADDRESS`: unix:///dev/log, udp://HOST:514, tcp://HOST:PORT or tls://HOST:6514?ca=FILE")
 	f.StringVar(&o.lock, "lock", "", "refuse tools whose definitions are not those of a lock `FILE`")
 	f.BoolVar(&o.trust, "trust", false, "trust the annotations that servers declare, also where they lower a class")
 	registerNoKnown(cmd, &o.noKnown)

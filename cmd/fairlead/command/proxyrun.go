@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/cache"
 	"github.com/fairlead-go/fairlead/catalog"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/forward"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/health"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
@@ -47,6 +48,8 @@ type proxyRun struct {
 	health   *health.Monitor
 	meters   metric.MeterProvider // of no effect without an exporter
 	recorded *recording           // nil without a record
+
+	forwarded []*forward.Queue // copies of the records, to places beside its file
 
 	// ends release what was opened. They are called in the reverse order.
 	ends []func() error
@@ -85,6 +88,9 @@ func (o *proxyFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	if err := r.openStores(cmd.Context()); err != nil {
+		return err
+	}
+	if err := r.forwardRecords(ctx); err != nil {
 		return err
 	}
 	if err := r.setPeople(ctx); err != nil {

@@ -22,16 +22,16 @@ import (
 // telemetry exports spans and metrics as OpenTelemetry's environment variables configure it; nil if
 // they name no exporter and no endpoint. End exports what is left. The meters are nil likewise.
 func telemetry(ctx context.Context, log *slog.Logger, stdio bool) (t proxy.Telemetry, meters *metric.MeterProvider, end func() error, err error) {
+	global.SetErrorHandler(global.ErrorHandlerFunc(func(err error) { log.WarnContext(ctx, "telemetry: "+err.Error()) }))
 	spans, errOfSpans := exporter(ctx, "TRACES", stdio, autoexport.NewSpanExporter)
 	reader, errOfMetrics := exporter(ctx, "METRICS", stdio, autoexport.NewMetricReader)
 	if err = errors.Join(errOfSpans, errOfMetrics); err != nil || spans == nil && reader == nil {
 		return nil, nil, func() error { return nil }, err
 	}
-	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(attribute.String("service.name", "fairlead")), resource.WithFromEnv())
+	about, err := exported(ctx)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+		return nil, nil, nil, err
 	}
-	global.SetErrorHandler(global.ErrorHandlerFunc(func(err error) { log.WarnContext(ctx, "telemetry: "+err.Error()) }))
 	tracers := trace.NewTracerProvider(trace.WithBatcher(spans), trace.WithResource(about))
 	meters = metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(about))
 	o := otel.Options{MeterProvider: meters, Propagator: propagation.TraceContext{}}
@@ -43,6 +43,15 @@ func telemetry(ctx context.Context, log *slog.Logger, stdio bool) (t proxy.Telem
 		defer cancel()
 		return errors.Join(tracers.Shutdown(ctx), meters.Shutdown(ctx))
 	}, nil
+}
+
+// exported returns what the spans, metrics and records of a proxy are of.
+func exported(ctx context.Context) (*resource.Resource, error) {
+	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(attribute.String("service.name", "fairlead")), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return about, nil
 }
 
 // exporter returns what exports a signal; nil if the environment names neither it nor an endpoint.

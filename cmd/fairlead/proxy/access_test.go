@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -281,5 +282,29 @@ func TestIdentityIsRecorded(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// The log has why tokens are refused, in one line a minute, so that clocks that are apart can be told from strangers.
+func TestRefusedTokensAreLogged(t *testing.T) {
+	t.Parallel()
+	a, as := opened(t)
+	log := newLines(t)
+	url := listenOn(t, proxy.Options{Servers: []proxy.Server{child(t, "things")}, Access: a, Policy: decided(t, `{}`), Logger: slog.New(slog.NewTextHandler(log, nil))})
+	wrong := &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer se\u202esame.a.b")
+		return http.DefaultTransport.RoundTrip(r)
+	})}
+	for range 3 {
+		if res := post(t, wrong, url, "", initialize); res.StatusCode != http.StatusUnauthorized {
+			t.Fatalf("got %s", res.Status)
+		}
+	}
+	if res := post(t, as("ann", ""), url, "", initialize); res.StatusCode != http.StatusOK {
+		t.Fatalf("got %s", res.Status)
+	}
+	if text := log.String(); strings.Count(text, "a token was refused") != 1 || !strings.Contains(text, "malformed jwt") || strings.Contains(text, "sesame") {
+		t.Errorf("the log has not one line:\n%s", text)
 	}
 }

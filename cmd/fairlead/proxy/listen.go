@@ -122,7 +122,7 @@ func (p *Proxy) newFront() *front {
 	if p.o.SignIn != nil {
 		m.Handle(SignInPath, p.o.SignIn)
 	}
-	f.handler = a.Handler(m)
+	f.handler = a.Handler(m, f.tokenRefused)
 	return f
 }
 
@@ -312,6 +312,14 @@ func (f *front) refuse(w http.ResponseWriter, r *http.Request, status int, m *me
 		f.proxy.log.WarnContext(r.Context(), "proxy: a request was refused", slog.Any("why", why))
 	}
 	fail(w, status, m, codeGone, why.Error())
+}
+
+// tokenRefused logs why a token does not count: an outage of the issuer's clock or of this machine's looks like this.
+func (f *front) tokenRefused(ctx context.Context, why error) {
+	if f.logs("") {
+		f.proxy.log.WarnContext(ctx, "access: a token was refused, and others are without a line for a minute",
+			slog.String("why", safetext.Cut(safetext.Line(why.Error()), 300)))
+	}
 }
 
 // fail answers anything that was sent, a request or not, with an error.
