@@ -14,8 +14,9 @@ import (
 
 const childKey = "FAIRLEAD_TEST_CHILD"
 
-// Main runs the tests of a package, or in a process of [ChildTransport] a server. Call it from TestMain.
-func Main(m *testing.M, servers map[string]func() *mcp.Server) {
+// Main runs the tests of a package, or in a process of [ChildTransport] a server. Call it from TestMain, with its
+// *testing.M or with what runs it and tidies up.
+func Main(m interface{ Run() int }, servers map[string]func() *mcp.Server) {
 	name := os.Getenv(childKey)
 	if name == "" {
 		os.Exit(m.Run())

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -24,10 +25,7 @@ import (
 // fairlead approve finds.
 func TestApproveAfterAKill(t *testing.T) {
 	t.Parallel()
-	program := filepath.Join(t.TempDir(), "fairlead")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "..").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program := programtest.Path(t)
 	for _, kept := range []bool{false, true} {
 		t.Run(fmt.Sprintf("kept %t", kept), func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -120,7 +121,7 @@ func TestRecordGoesOnOverFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "calls.jsonl")
-	r := recordsIn(t, built(t), file, "--audit-size", "1")
+	r := recordsIn(t, programtest.Path(t), file, "--audit-size", "1")
 	calls := 0
 	do := func(note string) {
 		t.Helper()
@@ -178,7 +179,7 @@ func TestRecordGoesOnOverFiles(t *testing.T) {
 // verify then shows for ever; the program starts again and goes on.
 func TestRecordIsRepairedByTheProgram(t *testing.T) {
 	t.Parallel()
-	program := built(t)
+	program := programtest.Path(t)
 	for name, c := range map[string]struct {
 		damage func(file string, text []byte) error
 		found  string // by verify, before
@@ -232,7 +233,7 @@ func TestRecordIsRepairedByTheProgram(t *testing.T) {
 // without a restart.
 func TestRecordIsRepairedWhileTheProxyRuns(t *testing.T) {
 	t.Parallel()
-	program := built(t)
+	program := programtest.Path(t)
 	for name, damage := range map[string]func(file string, text []byte) error{
 		"cut off": func(file string, text []byte) error { return os.WriteFile(file, text[:len(text)-40], 0o600) },
 		"replaced": func(file string, text []byte) error {

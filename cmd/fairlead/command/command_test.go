@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -163,7 +164,7 @@ func TestSchemaThatCannotBeWritten(t *testing.T) {
 
 func TestExitCodesOfTheBuiltProgram(t *testing.T) {
 	t.Parallel()
-	path, dir := built(t), t.TempDir()
+	path, dir := programtest.Path(t), t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	baseline := at("baseline.json")
 	if code, out, errs := runs(t, path, "lying", "inspect", "--json", "--fail-on", "none", "--", "SERVER"); code != 0 {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -33,7 +34,7 @@ func connected(t *testing.T, program, home, answer string, args ...string) (code
 // file is as it was.
 func TestConnect(t *testing.T) {
 	t.Parallel()
-	program, home := built(t), t.TempDir()
+	program, home := programtest.Path(t), t.TempDir()
 	exe, env := mcptest.Child(t, "lying")
 	const key = "X-Key"
 	remote := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -137,7 +138,7 @@ func entryTools(t *testing.T, file, name, home string) (names []string) {
 // A program that a package manager has downloaded to run once is not there any more when a client starts it.
 func TestConnectWantsAProgramThatStays(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(built(t))
+	text, err := os.ReadFile(programtest.Path(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestConnectWantsAProgramThatStays(t *testing.T) {
 // after that was done.
 func TestConnectNamesTheNextSteps(t *testing.T) {
 	t.Parallel()
-	program, home := built(t), t.TempDir()
+	program, home := programtest.Path(t), t.TempDir()
 	if err := os.MkdirAll(filepath.Join(home, ".codeium", "windsurf"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/contrib/postgres/postgrestest"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
@@ -47,7 +48,7 @@ func (p *probed) log() string {
 // probe starts the program and returns once it answers probes.
 func probe(t *testing.T, env []string, args ...string) *probed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), built(t), append([]string{"proxy", "--listen", "127.0.0.1:0"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), programtest.Path(t), append([]string{"proxy", "--listen", "127.0.0.1:0"}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.StderrPipe()
 	if err != nil {
@@ -273,7 +274,7 @@ func TestStartDoesNotWaitForSettings(t *testing.T) {
 	t.Parallel()
 	red := redistest.New(t, "--requirepass", "x")
 	server := "lists"
-	code, _, said := runs(t, built(t), server, "proxy", "--listen", "127.0.0.1:0", "--"+plainFlag, "--store", red.URL(), "--", "SERVER")
+	code, _, said := runs(t, programtest.Path(t), server, "proxy", "--listen", "127.0.0.1:0", "--"+plainFlag, "--store", red.URL(), "--", "SERVER")
 	if code == 0 || !strings.Contains(said, "rejects the user or password") {
 		t.Errorf("got %d %s", code, said)
 	}
@@ -283,7 +284,7 @@ func TestStartDoesNotWaitForSettings(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, `{"hosts": ["127.0.0.1"], "tokens": {"issuer": %q, "audience": "here"}}`, wrong.URL), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, _, said = runs(t, built(t), server, "proxy", "--listen", "127.0.0.1:0", "--access", file, "--", "SERVER")
+	code, _, said = runs(t, programtest.Path(t), server, "proxy", "--listen", "127.0.0.1:0", "--access", file, "--", "SERVER")
 	if code == 0 || !strings.Contains(said, "the issuer of the tokens: 404 Not Found") {
 		t.Errorf("got %d %s", code, said)
 	}

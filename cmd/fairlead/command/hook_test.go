@@ -18,6 +18,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -100,7 +101,7 @@ func (h *hooked) verdict(session, tool, input, id string) (verdict, reason strin
 
 func TestHook(t *testing.T) {
 	t.Parallel()
-	program := built(t)
+	program := programtest.Path(t)
 	for name, test := range map[string]func(*testing.T, string){
 		"hooks share a session": hooksShareASession, "fails closed": hookFailsClosed, "without a home": hookWithoutAHome, "B359 no home at all": hookOfNobody, "explains": hookExplains,
 		"accepted definitions": hookReadsTheLock, "state of other versions": hookOfAnotherVersion, "a policy with a mistake": hookOfAPolicyWithAMistake, "caches of proxies": hookEndsWhatIsCached, "eight agents at once": hookOfEightAgents,
@@ -204,7 +205,7 @@ func hookWithoutAHome(t *testing.T, program string) {
 func hookOfNobody(t *testing.T, program string) {
 	t.Helper()
 	for command, want := range map[string]string{"ls": `"allow"`, "rm -rf build": `"ask"`} {
-		c := exec.CommandContext(context.Background(), program, "hook", "--client", "claude-code")
+		c := exec.CommandContext(context.Background(), program, "hook", "--client", "claude-code", "--idle", "1s")
 		c.Env = []string{"PATH=" + os.Getenv("PATH")} // no HOME
 		c.Stdin = strings.NewReader(fmt.Sprintf(`{"session_id":"s","cwd":"/srv/app","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":%q}}`, command))
 		if out, err := c.Output(); err != nil || !strings.Contains(string(out), `"permissionDecision":`+want) {

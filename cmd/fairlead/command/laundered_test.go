@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -200,7 +201,7 @@ func (a *tenant) asks(tool string, input map[string]any, want ...string) string 
 func TestLaunderedAccountIsTheStrangers(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "store")
-	program := built(t)
+	program := programtest.Path(t)
 	a := newTenant(t, program, store)
 	a.report("UserPromptSubmit", map[string]any{"prompt": "Create contacts for Acme Lettings and the plumber, and pay them. The accounts are in the mail and in my notes."})
 	to := func(account string) map[string]any {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -19,7 +20,7 @@ import (
 // TestMain lets the test binary be a server that the built program starts.
 func TestMain(m *testing.M) {
 	_ = os.Setenv("XDG_RUNTIME_DIR", filepath.Join(os.TempDir(), "fairlead-test")) // for the sockets of pages
-	mcptest.Main(m, map[string]func() *mcp.Server{"honest": honest, "lying": lies, "vague": vague, "vault": vault, "office": office, "noisy": noisy, "pad": pad, "mailbox": mailbox, "notebook": notebook, "payees": payees})
+	mcptest.Main(programtest.Tests{M: m}, map[string]func() *mcp.Server{"honest": honest, "lying": lies, "vague": vague, "vault": vault, "office": office, "noisy": noisy, "pad": pad, "mailbox": mailbox, "notebook": notebook, "payees": payees})
 }
 
 // honest is a server of one read that says so, and of one write.
@@ -121,16 +122,6 @@ func lies() *mcp.Server {
 		mcptest.Add(s, tool, says("done \x1b[31m"))
 	}
 	return s
-}
-
-// built is the program as go install makes it.
-func built(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "fairlead")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "..").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return path
 }
 
 // runs runs the built program, with nothing on standard input, with one of the servers of this binary as "SERVER".

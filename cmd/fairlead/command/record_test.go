@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -109,7 +110,7 @@ const planted = "Tr0ub4dor-and-3"
 // What was answered is in the file, however the session ends.
 func TestRecordEnds(t *testing.T) {
 	t.Parallel()
-	program, dir := built(t), t.TempDir()
+	program, dir := programtest.Path(t), t.TempDir()
 	exe, _ := mcptest.Child(t, "vault")
 	for name, c := range map[string]struct {
 		crash   bool
@@ -150,7 +151,7 @@ func TestRecordEnds(t *testing.T) {
 // A server behind a URL is recorded as one behind a command is.
 func TestRecordOverHTTP(t *testing.T) {
 	t.Parallel()
-	program, file := built(t), filepath.Join(t.TempDir(), "session.json")
+	program, file := programtest.Path(t), filepath.Join(t.TempDir(), "session.json")
 	_, h := mcptest.HTTPTransport(t, vault(), mcptest.Legacy)
 	ask, end := speaks(t, program, "record", "--out", file, h.URL)
 	want := ask("tools/call", `{"name":"get_item","arguments":{"id":1}}`)

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 )
 
 // A session is recorded in front of a server, and then the same client has the same answers from the file alone.
 func TestReplayAnswersAsTheServerDid(t *testing.T) {
 	t.Parallel()
-	program, file := built(t), filepath.Join(t.TempDir(), "session.json")
+	program, file := programtest.Path(t), filepath.Join(t.TempDir(), "session.json")
 	exe, _ := mcptest.Child(t, "vault")
 	calls := []string{
 		`{"name":"get_item","arguments":{"id":1,"of":"x"}}`,
@@ -67,7 +68,7 @@ func TestReplayAnswersAsTheServerDid(t *testing.T) {
 // A replay tells numbers apart that differ in their last digit past 2^53, and answers with the digits of the server.
 func TestReplayKeepsLongDigits(t *testing.T) {
 	t.Parallel()
-	program, file := built(t), filepath.Join(t.TempDir(), "session.json")
+	program, file := programtest.Path(t), filepath.Join(t.TempDir(), "session.json")
 	exe, _ := mcptest.Child(t, "vault")
 	ids := []string{"9007199254740992", "9007199254740993", "0.1000000000000000055", "0.1", "18446744073709551616", "18446744073709551617"}
 	ask, end := speaks(t, program, "record", "--out", file, "--", exe)
@@ -98,7 +99,7 @@ func TestReplayKeepsLongDigits(t *testing.T) {
 // A client that writes its requests and ends its input has its answers, of the recorder and of the recording.
 func TestRecordAndReplayAnswerAfterTheEndOfTheInput(t *testing.T) {
 	t.Parallel()
-	path, file := built(t), filepath.Join(t.TempDir(), "session.json")
+	path, file := programtest.Path(t), filepath.Join(t.TempDir(), "session.json")
 	exe, key := mcptest.Child(t, "honest")
 	for _, args := range [][]string{{"record", "--out", file, "--", exe}, {"replay", file}} {
 		cmd := exec.CommandContext(t.Context(), path, args...)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -34,7 +35,7 @@ func TestServerThatWritesBesideItsMessages(t *testing.T) {
 	}
 	exe, _ := mcptest.Child(t, "noisy")
 	server := []string{"--", "env", "FAIRLEAD_TEST_CHILD=noisy", exe}
-	dir, program := t.TempDir(), built(t)
+	dir, program := t.TempDir(), programtest.Path(t)
 	for _, row := range []struct {
 		args, want string
 	}{

@@ -17,6 +17,7 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/contrib/redis/redistest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -50,7 +51,7 @@ func TestTeamPageRunsAsPrinted(t *testing.T) {
 	crm, _ := mcptest.HTTPTransport(t, server, mcptest.Legacy)
 	here := strings.NewReplacer(":8808", "127.0.0.1:0", "redis://redis:6379/0", redistest.New(t).URL(), "https://crm.example/mcp", crm.Endpoint,
 		"https://login.example", issuer.URL, `["fairlead.example"]`, `["127.0.0.1"]`)
-	dir, program := t.TempDir(), built(t)
+	dir, program := t.TempDir(), programtest.Path(t)
 	if err := os.WriteFile(filepath.Join(dir, "access.json"), []byte(here.Replace(block("json"))), 0o600); err != nil {
 		t.Fatal(err)
 	}

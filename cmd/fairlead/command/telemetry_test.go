@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -76,7 +77,7 @@ func TestProxyServesMetrics(t *testing.T) {
 	_ = free.Close()
 	t.Setenv("OTEL_METRICS_EXPORTER", "prometheus")
 	t.Setenv("OTEL_EXPORTER_PROMETHEUS_PORT", port)
-	program := built(t)
+	program := programtest.Path(t)
 	exe, _ := mcptest.Child(t, "vault")
 	ask, end := speaks(t, program, "proxy", "--approve", "deny", "--", exe)
 	for range 2 {

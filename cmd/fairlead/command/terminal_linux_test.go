@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sys/unix"
@@ -44,7 +45,7 @@ func TestReviewAtATerminal(t *testing.T) {
 	tty, user := pair(t)
 	exe, key := mcptest.Child(t, "vague")
 	path := filepath.Join(t.TempDir(), "a.lock")
-	cmd := exec.CommandContext(t.Context(), built(t), "review", "--reviewer", "ada", "--lock", path, "--", exe)
+	cmd := exec.CommandContext(t.Context(), programtest.Path(t), "review", "--reviewer", "ada", "--lock", path, "--", exe)
 	cmd.Env = append(os.Environ(), key)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	if err := cmd.Start(); err != nil {
@@ -77,7 +78,7 @@ func TestProxyAsksAtItsTerminal(t *testing.T) {
 	t.Parallel()
 	tty, user := pair(t)
 	exe, key := mcptest.Child(t, "lying")
-	cmd := exec.CommandContext(t.Context(), built(t), "proxy", "--approve", "terminal", "--", exe)
+	cmd := exec.CommandContext(t.Context(), programtest.Path(t), "proxy", "--approve", "terminal", "--", exe)
 	cmd.Env = append(os.Environ(), key)
 	cmd.ExtraFiles = []*os.File{tty}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 )
 
@@ -52,7 +53,7 @@ func started(t *testing.T, program string, listen bool, ledger string, flags ...
 func TestTypeScriptClient(t *testing.T) {
 	t.Parallel()
 	npx(t)
-	program, dir := build(t), t.TempDir()
+	program, dir := programtest.Path(t), t.TempDir()
 	script, err := os.ReadFile(filepath.Join("testdata", "client.mjs"))
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +111,7 @@ func TestTypeScriptClient(t *testing.T) {
 func TestInspector(t *testing.T) {
 	t.Parallel()
 	npx(t)
-	program := build(t)
+	program := programtest.Path(t)
 	yes := t.TempDir() + "/policy.json"
 	if err := os.WriteFile(yes, []byte(`{"rules": [{"tool": "server/delete_thing", "decide": "allow", "class": "dangerous"}]}`), 0o600); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -78,7 +79,7 @@ func TestLostAnswerIsNotRepeatedUnseen(t *testing.T) {
 // proxy that comes after it holds the same call, which is not approved.
 func TestKilledCallIsInDoubtAfterTheRestart(t *testing.T) {
 	t.Parallel()
-	program, dir := build(t), t.TempDir()
+	program, dir := programtest.Path(t), t.TempDir()
 	ledger, rules := dir+"/ledger", dir+"/policy.json"
 	if err := os.WriteFile(rules, []byte(`{"rules": [{"tool": "server/delete_slowly", "decide": "allow", "class": "dangerous"}]}`), 0o600); err != nil {
 		t.Fatal(err)

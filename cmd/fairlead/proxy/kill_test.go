@@ -12,13 +12,13 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 )
 
@@ -29,7 +29,7 @@ var kills = flag.Int("kills", 5, "how often server, client and proxy are each ki
 // handle: the server never acts twice, and the record never lacks the call.
 func TestKilledInTheMiddle(t *testing.T) {
 	t.Parallel()
-	program := build(t)
+	program := programtest.Path(t)
 	for _, victim := range []string{"server", "client", "proxy"} {
 		t.Run(victim, func(t *testing.T) {
 			t.Parallel()
@@ -41,17 +41,6 @@ func TestKilledInTheMiddle(t *testing.T) {
 			t.Logf("%s killed %d times: acted once each time, recorded each time (%d with an unknown outcome, %d with another end)", victim, *kills, unknown, ended)
 		})
 	}
-}
-
-// build makes the program once.
-func build(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "fairlead")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/fairlead-go/fairlead/cmd/fairlead")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return program
 }
 
 // killOnce makes a call that deletes, kills the victim while the server is at it, and
@@ -136,7 +125,7 @@ func killOnce(t *testing.T, program, victim string, i int) (unknown, ended int) 
 // record says and what the server did agree, and the proxy that comes after it holds the same call if it may have happened.
 func TestSignalAtEveryStageOfAWrite(t *testing.T) {
 	t.Parallel()
-	program, n, seed := build(t), 2**kills, time.Now().UnixNano()
+	program, n, seed := programtest.Path(t), 2**kills, time.Now().UnixNano()
 	if os.Getenv("FAIRLEAD_LONG") == "1" {
 		n = 200
 	}

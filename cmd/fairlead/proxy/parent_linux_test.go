@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/audit"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"golang.org/x/sys/unix"
 )
@@ -29,7 +30,7 @@ func stateOf(pid string) string {
 // A server that ignores the end of its input ends with a proxy that was killed.
 func TestServerEndsWithAKilledProxy(t *testing.T) {
 	t.Parallel()
-	program, dir := build(t), t.TempDir()
+	program, dir := programtest.Path(t), t.TempDir()
 	cmd := exec.CommandContext(t.Context(), program, "proxy", "--", "sh", "-c", `trap "" TERM HUP; echo $$ > "$0/pid.new"; mv "$0/pid.new" "$0/pid"; while :; do read -r line || sleep 1; done`, dir)
 	start(t, cmd)
 	exists(t, filepath.Join(dir, "pid"))
@@ -85,7 +86,7 @@ func TestOrphansAreReaped(t *testing.T) {
 // SIGHUP opens the record again, which was renamed or emptied, reads the policy again, and ends nothing.
 func TestHangUpReopensTheRecord(t *testing.T) {
 	t.Parallel()
-	program, dir := build(t), t.TempDir()
+	program, dir := programtest.Path(t), t.TempDir()
 	record, rules := dir+"/calls.jsonl", dir+"/policy.json"
 	decide := func(what string) {
 		if what == "allow" {
@@ -143,7 +144,7 @@ func TestHangUpReopensTheRecord(t *testing.T) {
 // The record goes on in a new file when it is too old, and the files are one chain.
 func TestRecordIsRotatedByItsAge(t *testing.T) {
 	t.Parallel()
-	program, dir := build(t), t.TempDir()
+	program, dir := programtest.Path(t), t.TempDir()
 	s := child(t, "things")
 	cmd := exec.CommandContext(t.Context(), program, "proxy", "--audit", dir+"/calls.jsonl", "--audit-age", "1ns", "--", s.Command[0])
 	cmd.Env = append(os.Environ(), s.Env...)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -107,7 +108,7 @@ func TestServerCancelsItsOwnQuestion(t *testing.T) {
 // not made, and no other is taken.
 func TestTerminatedProxyAnswersWhatTheServerHas(t *testing.T) {
 	t.Parallel()
-	program := build(t)
+	program := programtest.Path(t)
 	for _, c := range []struct {
 		name, drain string
 		goesOn      bool

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 		reaps()
 		return
 	}
-	mcptest.Main(m, map[string]func() *mcp.Server{"things": things, "features": features, "watched": watched, "deep": deep, "conditional": conditional})
+	mcptest.Main(programtest.Tests{M: m}, map[string]func() *mcp.Server{"things": things, "features": features, "watched": watched, "deep": deep, "conditional": conditional})
 }
 
 // ledgerKey names the file in which the server of things writes down what it did.

@@ -1,0 +1,50 @@
+// Package programtest builds the command fairlead for the tests of a package, once: to link it takes seconds.
+package programtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// Tests runs the tests of a package and then removes the program that they have built. It is for TestMain:
+//
+//	mcptest.Main(programtest.Tests{M: m}, servers)
+type Tests struct{ M *testing.M }
+
+// Run returns the exit code of the tests.
+func (t Tests) Run() int {
+	code := t.M.Run()
+	if folder != "" {
+		_ = os.RemoveAll(folder)
+	}
+	return code
+}
+
+var folder string // of the program, once it is built
+
+var build = sync.OnceValues(func() (string, error) {
+	var err error
+	if folder, err = os.MkdirTemp("", "fairlead-test-program"); err != nil {
+		return "", err
+	}
+	path := filepath.Join(folder, "fairlead")
+	if out, err := exec.Command("go", "build", "-o", path, "github.com/fairlead-go/fairlead/cmd/fairlead").CombinedOutput(); err != nil { //nolint:noctx // it is for all tests, and none of them ends it
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// Path returns the program as go install makes it. All tests of a process share it: a test that changes the file makes a
+// copy.
+func Path(t testing.TB) string {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
