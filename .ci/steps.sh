@@ -106,6 +106,23 @@ ci_lint() {
 # The command of README.md.
 ci_test() { tests test . ./...; }
 
+# What verify/ says of the texts, the structure and the tables: no goroutines that the race detector could watch.
+texts=(./docs ./features ./layout ./mutants)
+ci_docs() { tests docs verify -vet=off "${texts[@]}"; }
+
+# The packages of verify/ whose tests run goroutines of the library or of the proxy in a process of their own binary.
+raced=(./calltrace ./fleet ./realservers/... ./sim)
+
+# The other tests of verify/: they start programs, which are built without the race detector, or count and compare.
+ci_verify() {
+	engines
+	containers
+	real_servers
+	local others
+	mapfile -t others < <(go -C verify list ./... | grep -vxFf <(go -C verify list ./bench "${texts[@]}" "${raced[@]}"))
+	tests verify verify -vet=off -timeout=30m "${others[@]}"
+}
+
 # Allocations and ratios, which the race detector would change.
 ci_bench() { tests bench verify ./bench; }
 
@@ -176,8 +193,12 @@ ci_race() {
 	local name=race-${1//\//-}
 	local args=(-race -timeout=30m -vet=off) # golangci-lint has run vet
 	# These tests wait for servers and for time that passes, and not for a core.
-	[[ $1 == contrib/redis ]] && args+=(-parallel=6)
-	args+=("${packages[@]:-./...}")
+	[[ $1 == contrib/redis || $1 == cmd/fairlead ]] && args+=(-parallel=6)
+	if [[ $1 == verify ]] && ! $long; then
+		args+=("${raced[@]}")
+	else
+		args+=(./...)
+	fi
 	$long && export FAIRLEAD_LONG=1
 	CGO_ENABLED=1 tests "$name" "$1" "${args[@]}" && return
 	# The detector itself fails now and then, by a check of its own or by a signal outside of Go's code; results of
