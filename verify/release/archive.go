@@ -28,12 +28,13 @@ var platforms = []platform{
 	{"windows", "arm64"},
 }
 
-// program returns the name of the file of the program.
-func (p platform) program() string {
+// programs returns the names of the files of the programs: the command, and what a coding agent starts at each of its
+// calls, which the command must be beside.
+func (p platform) programs() []string {
 	if p.os == "windows" {
-		return "fairlead.exe"
+		return []string{"fairlead.exe", "fairlead-hook.exe"}
 	}
-	return "fairlead"
+	return []string{"fairlead", "fairlead-hook"}
 }
 
 // archiveOf returns the name of the archive for a platform.

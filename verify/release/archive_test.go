@@ -42,12 +42,14 @@ func standIn(t *testing.T, programs string) release {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		program := filepath.Join(dir, p.program())
-		if _, err := os.Stat(program); err == nil {
-			continue
-		}
-		if err := os.WriteFile(program, []byte("the program for "+p.os+" on "+p.arch), 0o600); err != nil {
-			t.Fatal(err)
+		for _, name := range p.programs() {
+			program := filepath.Join(dir, name)
+			if _, err := os.Stat(program); err == nil {
+				continue
+			}
+			if err := os.WriteFile(program, []byte(name+" for "+p.os+" on "+p.arch), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	if err := r.write(); err != nil {
@@ -111,7 +113,7 @@ func unpacked(t *testing.T, name string, archive []byte) (files []file) {
 	}
 }
 
-// Each archive has the program, which may be executed, the licence and the notices.
+// Each archive has the programs, which may be executed, the licence and the notices.
 func TestArchives(t *testing.T) {
 	t.Parallel()
 	r := published(t)
@@ -123,7 +125,10 @@ func TestArchives(t *testing.T) {
 				t.Errorf("%s: %s is empty", r.archiveOf(p), f.name)
 			}
 		}
-		want := map[string]fs.FileMode{p.program(): 0o755, "LICENSE": 0o644, "NOTICE": 0o644}
+		want := map[string]fs.FileMode{"LICENSE": 0o644, "NOTICE": 0o644}
+		for _, name := range p.programs() {
+			want[name] = 0o755
+		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", r.archiveOf(p), diff)
 		}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fairlead-go/fairlead/verify/internal/repo"
@@ -68,13 +69,16 @@ func (r release) write() error {
 	sums := map[platform]string{}
 	var errs []error
 	for _, p := range platforms {
-		program, err := os.ReadFile(filepath.Join(r.programs, p.os+"_"+p.arch, p.program()))
-		if err != nil {
-			return fmt.Errorf("%w; .ci/release builds the programs", err)
+		var programs []file
+		for _, name := range p.programs() {
+			program, err := os.ReadFile(filepath.Join(r.programs, p.os+"_"+p.arch, name))
+			if err != nil {
+				return fmt.Errorf("%w; .ci/release builds the programs", err)
+			}
+			programs = append(programs, file{name, 0o755, program})
 		}
-		content := append([]file{{p.program(), 0o755, program}}, documents...)
-		sums[p], err = r.archive(p, content)
-		errs = append(errs, err, r.platformPackage(p, content))
+		sums[p], err = r.archive(p, slices.Concat(programs, documents))
+		errs = append(errs, err, r.platformPackage(p, programs, documents))
 	}
 	return errors.Join(append(errs, r.launcherPackage(documents), r.formula(sums), r.manifest(sums), r.checksums())...)
 }

@@ -50,10 +50,14 @@ func (p platform) npmName() string {
 	return npmName + "-" + system + "-" + cpu
 }
 
-// platformPackage writes the package of npm for a platform, with the files of its archive.
-func (r release) platformPackage(p platform, files []file) error {
+// platformPackage writes the package of npm for a platform, with what is in its archive.
+func (r release) platformPackage(p platform, programs, documents []file) error {
 	system, cpu := p.node()
-	files = append([]file{{"bin/" + files[0].name, files[0].mode, files[0].content}}, files[1:]...)
+	var files []file
+	for _, program := range programs {
+		files = append(files, file{"bin/" + program.name, program.mode, program.content})
+	}
+	files = append(files, documents...)
 	return r.npmPackage(npmPackage{
 		Name:        p.npmName(),
 		Description: "The program fairlead for " + system + " on " + cpu + ", which " + npmName + " installs",

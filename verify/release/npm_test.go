@@ -55,7 +55,7 @@ func withProgram(t *testing.T) release {
 	programs := t.TempDir()
 	p := platform{runtime.GOOS, runtime.GOARCH}
 	run(t, root+"/cmd/fairlead", append(os.Environ(), "CGO_ENABLED=0"),
-		"go", "build", "-ldflags=-s -w", "-o", filepath.Join(programs, p.os+"_"+p.arch, p.program()), ".")
+		"go", "build", "-ldflags=-s -w", "-o", filepath.Join(programs, p.os+"_"+p.arch)+"/", ".", "./fairlead-hook")
 	return standIn(t, programs)
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/connect"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/credentials"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/owned"
 	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/spf13/cobra"
 	"mvdan.cc/sh/v3/syntax"
@@ -115,7 +116,17 @@ func (o *connectFlags) guard() (connect.Guard, error) {
 			"install it (npm install --global @fairlead/fairlead), or name one by --program FILE")
 	}
 	in := func(name string) string { return filepath.Join(o.dir, name) }
-	return connect.Guard{Program: program, Flags: []string{"--policy", in(policyFile), "--audit", in("calls.jsonl"), "--store", o.dir}, Check: wantsLogin}, nil
+	return connect.Guard{Program: program, Hook: hookBeside(program), Flags: []string{"--policy", in(policyFile), "--audit", in("calls.jsonl"), "--store", o.dir}, Check: wantsLogin}, nil
+}
+
+// hookBeside returns the path of fairlead-hook in the folder of the program, or "" if it is not there, or if another user
+// could have put it there.
+func hookBeside(program string) string {
+	name := filepath.Join(filepath.Dir(program), "fairlead-hook"+filepath.Ext(program))
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || owned.Info(name, info) != nil {
+		return ""
+	}
+	return name
 }
 
 // inCache matches the path of a program that npx, pnpm dlx, yarn dlx or bunx has downloaded to run it once.

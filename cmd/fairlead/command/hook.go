@@ -21,6 +21,8 @@ import (
 	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/connect"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/hook"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/hooksocket"
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/sockets"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/owned"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/policy"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
@@ -34,7 +36,7 @@ import (
 type hookFlags struct {
 	proxyFlags
 
-	client         string
+	client, named  string // the agent, and the socket
 	explain, serve bool
 	patience, idle time.Duration
 	proxied        []string
@@ -76,6 +78,7 @@ cannot be judged blocks the call, with exit code 2.`,
 	f.BoolVar(&o.explain, "explain", false, "print what would be decided and why, and decide nothing")
 	f.DurationVar(&o.patience, "patience", 50*time.Second, "how long an event may wait for a decision; less than the agent's timeout")
 	f.DurationVar(&o.idle, "idle", time.Hour, "how long the process that keeps the sessions stays without an event")
+	f.StringVar(&o.named, "socket", "", "the absolute `PATH` of the socket of the process that keeps the sessions, in a folder of yours alone; fairlead-hook names it")
 	f.BoolVar(&o.serve, "serve", false, "be that process; hooks start it themselves")
 	return cmd
 }
@@ -85,8 +88,11 @@ func (o *hookFlags) run(cmd *cobra.Command, _ []string) error {
 		return blocks(errors.New("--observe records what would have been done; name the file by --audit FILE"))
 	}
 	socket, err := o.socket()
-	if err != nil && o.serve {
+	switch {
+	case err != nil && o.serve:
 		return err
+	case err != nil && o.named != "":
+		return blocks(err)
 	}
 	if o.serve {
 		return o.serveHooks(cmd, socket)
@@ -113,20 +119,20 @@ func blocks(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &exitError{exitBlocks, fmt.Errorf("the call was not judged, so it must not be made: %w", err)}
+	return &exitError{exitBlocks, fmt.Errorf(hooksocket.NotJudged+": %w", err)}
 }
 
 // answer has the process that keeps the sessions answer an event, and starts it if there is none. Where it cannot be
 // started, the event is answered here.
 func (o *hookFlags) answer(ctx context.Context, cmd *cobra.Command, socket string, event []byte) ([]byte, error) {
 	if socket != "" {
-		out, err := hook.Dial(ctx, socket, o.client, event)
-		if !errors.Is(err, hook.ErrUnreachable) {
+		out, err := hooksocket.Dial(ctx, socket, o.client, event)
+		if !errors.Is(err, hooksocket.ErrUnreachable) {
 			return out, err
 		}
 		if o.start(ctx) == nil {
-			out, err = hook.Dial(ctx, socket, o.client, event)
-			if !errors.Is(err, hook.ErrUnreachable) {
+			out, err = hooksocket.Dial(ctx, socket, o.client, event)
+			if !errors.Is(err, hooksocket.ErrUnreachable) {
 				return out, err
 			}
 		}
@@ -158,7 +164,14 @@ func (o *hookFlags) explainEvent(cmd *cobra.Command, event []byte) error {
 // socket returns the name of the socket of the process with these flags and this program: another program, or other
 // flags, have a process of their own, so that an old one does not answer for a new one.
 func (o *hookFlags) socket() (string, error) {
-	dir, err := sockets()
+	if o.named != "" {
+		dir := filepath.Dir(o.named)
+		if !filepath.IsAbs(dir) {
+			return "", fmt.Errorf("--socket %s: want an absolute path", o.named)
+		}
+		return o.named, owned.Private(dir)
+	}
+	dir, err := sockets.Folder()
 	if err != nil {
 		return "", err
 	}
@@ -190,7 +203,7 @@ func (o *hookFlags) words() []string {
 	words := []string{"hook", "--serve"}
 	for _, flag := range []struct{ name, value string }{
 		{"--inbox", o.inbox}, {"--patience", o.patience.String()}, {"--idle", o.idle.String()}, {"--policy", o.policy}, {"--lock", o.lock}, {"--audit", o.audit},
-		{"--store", o.store}, {"--webhook", o.webhook}, {"--approve", strings.Join(o.approve, ",")}, {"--reach", strings.Join(o.reach, ",")}, {"--proxied", strings.Join(o.proxied, ",")},
+		{"--store", o.store}, {"--webhook", o.webhook}, {"--approve", strings.Join(o.approve, ",")}, {"--reach", strings.Join(o.reach, ",")}, {"--proxied", strings.Join(o.proxied, ",")}, {"--socket", o.named},
 	} {
 		if flag.value != "" {
 			words = append(words, flag.name+"="+flag.value)

@@ -12,14 +12,12 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/user"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/sockets"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/owned"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/reach"
 	"github.com/fairlead-go/fairlead/hitl"
@@ -87,7 +85,7 @@ func (p *page) Confirm(ctx context.Context, r hitl.Request) (hitl.Decision, erro
 
 // answer writes to whoever connects to the page's socket a link, and then what waits, each on a line.
 func (p *page) answer() error {
-	dir, err := sockets()
+	dir, err := sockets.Folder()
 	if err != nil {
 		return err
 	}
@@ -115,51 +113,9 @@ func (p *page) answer() error {
 	return nil
 }
 
-// sockets returns the folder that has the sockets of this user's pages. Only the user may enter it, so whoever
-// connects is the user.
-func sockets() (string, error) {
-	all, err := placesOfSockets()
-	if err != nil {
-		return "", err
-	}
-	dir := all[0]
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	return dir, os.Chmod(dir, 0o700) //nolint:gosec // a folder
-}
-
-// placesOfSockets returns the folders that may have the sockets of this user's pages, that of this process first. A
-// client may start the proxy without most variables of the session that fairlead approve is run in, or with others, so
-// that one of the two has XDG_RUNTIME_DIR and the other has not.
-func placesOfSockets() (dirs []string, err error) {
-	places := []string{os.Getenv("XDG_RUNTIME_DIR")}
-	cache, err := os.UserCacheDir()
-	if err == nil {
-		places = append(places, cache)
-	}
-	if runtime.GOOS == "linux" { // the places that a session has by default
-		if home, err := os.UserHomeDir(); err == nil {
-			places = append(places, filepath.Join(home, ".cache"))
-		}
-		if u, err := user.Current(); err == nil {
-			places = append(places, filepath.Join(u.HomeDir, ".cache"), filepath.Join("/run/user", u.Uid))
-		}
-	}
-	for _, dir := range places {
-		if dir = filepath.Join(dir, "fairlead"); filepath.IsAbs(dir) && !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	if len(dirs) == 0 {
-		return nil, fmt.Errorf("there is no folder of the user for the page's socket: %w", err)
-	}
-	return dirs, nil
-}
-
 // socketsOfPages returns the sockets in all of these folders that only this user may write to.
 func socketsOfPages() (names []string, err error) {
-	dirs, err := placesOfSockets()
+	dirs, err := sockets.Folders()
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ type Machine struct {
 // A Guard is what is put in front.
 type Guard struct {
 	Program string   // the absolute path of the program
+	Hook    string   // that of fairlead-hook, which the agents' hooks start faster; "" for the program itself
 	Flags   []string // of its proxy and of its hook: the policy, the record, the store
 	// Check returns why a server with an address, and without credentials in its entry, cannot be guarded: it may want a
 	// login, which the proxy cannot make. Nil checks nothing.

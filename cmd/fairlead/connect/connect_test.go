@@ -477,6 +477,38 @@ func TestAFileThatChangesInBetween(t *testing.T) {
 	}
 }
 
+// A hook that starts faster takes the place of the program in the hooks, and the other way round.
+func TestHooksStartTheFasterProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, map[string]string{".claude/settings.json": `{}`})
+	j := connect.Journal(t.TempDir())
+	for _, c := range []struct{ hook, want string }{
+		{"", "/opt/bin/fairlead hook --client claude-code "},
+		{"/opt/bin/fairlead-hook", "/opt/bin/fairlead-hook --client claude-code "},
+		{`C:\Program Files\fairlead-hook.exe`, `"C:\Program Files\fairlead-hook.exe" --client claude-code `},
+		{"/opt/my bin/fairlead-hook", "'/opt/my bin/fairlead-hook' --client claude-code "},
+		{"", "/opt/bin/fairlead hook --client claude-code "},
+	} {
+		with := guard
+		with.Hook = c.hook
+		for _, f := range connect.Plan(t.Context(), connect.Machine{Home: dir, System: "linux"}, with) {
+			if err := j.Apply(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got struct {
+			Hooks map[string][]struct{ Hooks []struct{ Command string } }
+		}
+		if err := json.Unmarshal([]byte(read(t, dir)[".claude/settings.json"]), &got); err != nil {
+			t.Fatal(err)
+		}
+		if stop := got.Hooks["Stop"]; len(stop) != 1 || len(stop[0].Hooks) != 1 || !strings.HasPrefix(stop[0].Hooks[0].Command, c.want) {
+			t.Errorf("%q: got %+v, want one that begins with %s", c.hook, stop, c.want)
+		}
+	}
+}
+
 // A newer program takes the place of an older one in the hooks, and another person's hooks stay.
 func TestHooksAreBroughtUpToDate(t *testing.T) {
 	t.Parallel()

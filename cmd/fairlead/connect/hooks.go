@@ -90,7 +90,11 @@ const (
 
 // command returns the command line of a hook for a shell.
 func (h *hooks) command(g Guard, e hookEvent) string {
-	words := append([]string{g.Program, "hook", "--client", h.client}, g.Flags...)
+	words := []string{g.Program, "hook"}
+	if g.Hook != "" {
+		words = []string{g.Hook}
+	}
+	words = append(append(words, "--client", h.client), g.Flags...)
 	if len(g.proxied) > 0 {
 		words = append(words, "--proxied", strings.Join(g.proxied, ","))
 	}
@@ -109,8 +113,8 @@ func (h *hooks) command(g Guard, e hookEvent) string {
 	return line
 }
 
-// ourHook matches a command line of fairlead hook.
-var ourHook = regexp.MustCompile(`(?i)fairlead(\.exe)?["']? hook --client `)
+// ourHook matches a command line of fairlead hook or fairlead-hook.
+var ourHook = regexp.MustCompile(`(?i)fairlead((\.exe)?["']? hook|-hook(\.exe)?["']?) --client `)
 
 // hooksPart names the hooks among the parts of a file that are guarded already.
 const hooksPart = "hooks"

@@ -15,21 +15,7 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/filelock"
-)
-
-// exchangeTime is how long writing an event to the process of the guard, or an answer to a hook, may take.
-const exchangeTime = 5 * time.Second
-
-// A question is what a hook sends, an answered what it gets back, each as one JSON value.
-type (
-	asked struct {
-		Client string `json:"client"`
-		Event  []byte `json:"event"`
-	}
-	answered struct {
-		Out   []byte `json:"out,omitempty"`
-		Error string `json:"error,omitempty"`
-	}
+	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/hooksocket"
 )
 
 // Serve answers hooks on a listener until ctx is done, or no event has come for the time idle and no call waits for
@@ -78,9 +64,9 @@ func (g *Guard) serve(ctx context.Context, c net.Conn) {
 	defer c.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	_ = c.SetReadDeadline(time.Now().Add(exchangeTime))
+	_ = c.SetReadDeadline(time.Now().Add(hooksocket.ExchangeTime))
 	d := json.NewDecoder(io.LimitReader(c, 2*maxEvent))
-	var q asked
+	var q hooksocket.Asked
 	if err := d.Decode(&q); err != nil {
 		return // the hook reports that no answer came
 	}
@@ -89,42 +75,17 @@ func (g *Guard) serve(ctx context.Context, c net.Conn) {
 		_, _ = c.Read(make([]byte, 1))
 		stop()
 	}()
-	var a answered
+	var a hooksocket.Answered
 	out, err := g.Handle(ctx, q.Client, q.Event)
 	if a.Out = out; err != nil {
 		a.Error = err.Error()
 	}
-	_ = c.SetWriteDeadline(time.Now().Add(exchangeTime))
+	_ = c.SetWriteDeadline(time.Now().Add(hooksocket.ExchangeTime))
 	text, err := json.Marshal(a)
 	if err != nil {
 		return // it is made of bytes and text
 	}
 	_, _ = c.Write(text) // a hook that has gone gets no answer
-}
-
-// ErrUnreachable is in the tree of the error of [Dial] if no process of a guard answers, so that nothing was decided.
-var ErrUnreachable = errors.New("no process of fairlead hook answers")
-
-// Dial has the process of a guard at a socket answer an event.
-func Dial(ctx context.Context, socket, client string, event []byte) ([]byte, error) {
-	c, err := new(net.Dialer).DialContext(ctx, "unix", socket)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
-	}
-	defer c.Close()
-	_ = c.SetWriteDeadline(time.Now().Add(exchangeTime))
-	if err := json.NewEncoder(c).Encode(asked{client, event}); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
-	}
-	defer context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Now()) })()
-	var a answered
-	if err := json.NewDecoder(c).Decode(&a); err != nil {
-		return nil, fmt.Errorf("the process of fairlead hook gave no answer: %w", err)
-	}
-	if a.Error != "" {
-		return nil, errors.New(a.Error)
-	}
-	return a.Out, nil
 }
 
 // Listen listens at a socket that no other process has. An error that is [os.ErrExist] means that another one has it.

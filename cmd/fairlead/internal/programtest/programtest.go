@@ -1,4 +1,4 @@
-// Package programtest builds the command fairlead for the tests of a package, once: to link it takes seconds.
+// Package programtest builds the commands for the tests of a package, once: to link them takes seconds.
 package programtest
 
 import (
@@ -31,15 +31,15 @@ var build = sync.OnceValues(func() (string, error) {
 	if folder, err = os.MkdirTemp("", "fairlead-test-program"); err != nil {
 		return "", err
 	}
-	path := filepath.Join(folder, "fairlead")
-	if out, err := exec.Command("go", "build", "-o", path, "github.com/fairlead-go/fairlead/cmd/fairlead").CombinedOutput(); err != nil { //nolint:noctx // it is for all tests, and none of them ends it
+	const command = "github.com/fairlead-go/fairlead/cmd/fairlead"
+	if out, err := exec.Command("go", "build", "-o", folder, command, command+"/fairlead-hook").CombinedOutput(); err != nil { //nolint:noctx // it is for all tests, and none of them ends it
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
-	return path, nil
+	return filepath.Join(folder, "fairlead"), nil
 })
 
-// Path returns the program as go install makes it. All tests of a process share it: a test that changes the file makes a
-// copy.
+// Path returns the command fairlead as go install makes it, with fairlead-hook beside it. All tests of a process share
+// them: a test that changes a file makes a copy.
 func Path(t testing.TB) string {
 	t.Helper()
 	path, err := build()
