@@ -16,7 +16,6 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/fairlead-go/fairlead/audit"
-	"github.com/fairlead-go/fairlead/internal/trouble"
 )
 
 const (
@@ -66,7 +65,7 @@ type Queue struct {
 	bytes   int
 	lost    int64
 	closing bool
-	full    trouble.Trouble
+	losing  int // copies, since the log has it
 }
 
 // New returns a queue that sends to a place until it is closed. Report gets what became of each attempt: an error while
@@ -140,7 +139,7 @@ func copied(r audit.Record) (c Copy, err error) {
 // lose counts copies that the place will not get. One line of the log has the first of them. The caller holds the lock.
 func (q *Queue) lose(n int, why error) {
 	q.lost += int64(n)
-	if q.full.Fails() {
+	if q.losing += n; q.losing == n {
 		q.log.Error("forward: copies of records are lost; the file has them", slog.String("to", q.name), slog.Any("err", why))
 	}
 }
@@ -169,10 +168,12 @@ func (q *Queue) sent(n int, why error) {
 	if q.waiting = q.waiting[n:]; len(q.waiting) == 0 {
 		q.waiting = nil // or the room of an outage stays
 	}
-	if why != nil {
+	switch {
+	case why != nil:
 		q.lose(n, why)
-	} else if lost, after := q.full.Works(); lost > 0 {
-		q.log.Warn("forward: no more copies of records are lost", slog.String("to", q.name), slog.Int("lost", lost), slog.Duration("after", after))
+	case q.losing > 0 && q.bytes < MaxBytes/2: // and not with each copy that finds room
+		q.log.Warn("forward: no more copies of records are lost", slog.String("to", q.name), slog.Int("lost", q.losing))
+		q.losing = 0
 	}
 }
 

@@ -168,7 +168,8 @@ func TestCopyThatIsNotTaken(t *testing.T) {
 					}
 					return len(copies), nil
 				}}
-				q := forward.New("otlp-logs", p, nil, func(context.Context, error) {})
+				var log bytes.Buffer
+				q := forward.New("otlp-logs", p, slog.New(slog.NewTextHandler(&log, nil)), func(context.Context, error) {})
 				for n := range int64(600) {
 					q.Add(record(n, `{}`))
 				}
@@ -177,6 +178,9 @@ func TestCopyThatIsNotTaken(t *testing.T) {
 				}
 				if got := p.has(); len(got) != 599 || q.Use().Lost != 1 {
 					t.Errorf("%d arrived, and %d are lost", len(got), q.Use().Lost)
+				}
+				if begins, ends := strings.Count(log.String(), "copies of records are lost;"), strings.Count(log.String(), "no more copies of records are lost"); begins != 1 || ends != 1 && poison < 599 {
+					t.Errorf("%d lines at the begin and %d at the end:\n%s", begins, ends, log.String())
 				}
 			})
 		})
