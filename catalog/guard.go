@@ -99,20 +99,13 @@ func asCalled(tool *middleware.Tool, called string) *middleware.Tool {
 	return &its
 }
 
-// source returns what the guard of a call needs of its server: for an approved one it checks the snapshot, and
-// reads a list that was announced.
+// source returns what the guard of a call needs of its server: it checks the snapshot, and reads a list that was announced.
 func (c *Catalog) source(s *snapshot, id string, known *server) source {
 	n := known.lister
 	return source{n, guard.Target{
 		Next: known.executor, Current: func() bool { return c.current.Load() == s && !n.changing() }, Ended: c.meter.count,
 		Settle: func(ctx context.Context) error {
-			if !n.changing() {
-				return nil
-			}
-			if err := c.Refresh(ctx, id); err != nil {
-				return &middleware.NotSentError{Err: err}
-			}
-			return nil
+			return n.settle(ctx, c, func(ctx context.Context) error { return c.Refresh(ctx, id) })
 		},
 	}}
 }

@@ -27,6 +27,7 @@ type lister struct {
 	announced, read atomic.Int64 // changes that the server announced, and those that the list has
 
 	asked, taken int           // how many lists were asked for, and which of them counts
+	awaited      *awaited      // the list that calls wait for, nil for none
 	fresh        time.Duration // how long a list is, 0 if the server does not say
 	timer        *time.Timer   // of the next list, nil for none
 	due, began   time.Time     // of the next list, and of the last one that the catalog began by itself
@@ -82,6 +83,55 @@ func (n *lister) take(its turn) {
 
 // changing reports whether a change was announced that no list has yet.
 func (n *lister) changing() bool { return n.announced.Load() != n.read.Load() }
+
+// An awaited is a list that calls wait for since a change was announced.
+type awaited struct {
+	seen int64         // the changes that were announced before it was asked for
+	over chan struct{} // closed when it has ended
+	err  error         // set before
+}
+
+// settle reads each change that was announced, for a call. Calls that come together wait for one list, which goes on if they
+// give up, as long as a list may take. The next call after one that failed asks again: a change that cannot be read is never
+// taken for none.
+func (n *lister) settle(ctx context.Context, c *Catalog, refresh func(context.Context) error) error {
+	if !n.changing() {
+		return nil
+	}
+	c.mu.Lock()
+	a := n.awaited
+	if seen := n.announced.Load(); a == nil || a.seen != seen {
+		if c.closed {
+			c.mu.Unlock()
+			return ErrClosed
+		}
+		a = &awaited{seen: seen, over: make(chan struct{})}
+		n.awaited = a
+		within, stop := context.WithCancel(context.WithoutCancel(ctx))
+		after := context.AfterFunc(c.life, stop)
+		c.work.Go(func() {
+			defer stop()
+			defer after()
+			a.err = refresh(within)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if n.awaited == a {
+				n.awaited = nil
+			}
+			close(a.over)
+		})
+	}
+	c.mu.Unlock()
+	select {
+	case <-a.over:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if a.err != nil && n.changing() { // or another list has what was announced
+		return a.err
+	}
+	return nil
+}
 
 // stop plans no more lists; the caller holds the mutex.
 func (n *lister) stop() {

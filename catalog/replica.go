@@ -35,10 +35,8 @@ func (c *Catalog) Replica(ctx context.Context, server, id string, s Session) (*R
 	r := &Replica{catalog: c, server: server, id: id}
 	direct := session.Executor(s)
 	r.guarded = c.Guard(middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
-		if r.lister.changing() && call.Tool.Safety().MustConfirm() {
-			if err := r.Refresh(ctx); err != nil {
-				return nil, &middleware.NotSentError{Err: err}
-			}
+		if err := r.lister.settle(ctx, c, r.Refresh); err != nil {
+			return nil, &middleware.NotSentError{Err: err}
 		}
 		if !r.Offers(call.Tool) {
 			return nil, &ReplicaError{Tool: call.Tool, Replica: id}

@@ -33,7 +33,7 @@ func (c *Catalog) Watch() func(context.Context, *mcp.ToolListChangedRequest) {
 }
 
 // Changed records that a session has announced a change of its tools, for a host that receives the notice
-// itself. Approved calls of them wait until the catalog has read the new list, which it does soon.
+// itself. Calls of them wait until the catalog has read the new list, which it does soon, and are refused if it cannot.
 func (c *Catalog) Changed(s Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

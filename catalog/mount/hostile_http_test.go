@@ -85,26 +85,26 @@ func TestHostileHTTP(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"x"}}`, id)
 		}, true, false},
-		{trial{"202 and words", unknown, 1, "not sent", 1, true}, status(202, ""), true, false},
-		{trial{"no body", unknown, 1, "not sent", 1, true}, says(asJSON, ""), true, false},
-		{trial{"half of the answer", unknown, 1, "not sent", 1, true}, hangUp(-1, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"jsonrpc\""), true, false},
-		{trial{"a page", unknown, 1, "not sent", 1, true}, says("text/html", "<html>"), true, false},
-		{trial{"rubbish", unknown, 1, "not sent", 1, true}, says(asJSON, "<html>"), true, false},
+		{trial{"202 and words", unknown, 1, "failed", 1, true}, status(202, ""), true, false},
+		{trial{"no body", unknown, 1, "failed", 1, true}, says(asJSON, ""), true, false},
+		{trial{"half of the answer", unknown, 1, "failed", 1, true}, hangUp(-1, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"jsonrpc\""), true, false},
+		{trial{"a page", unknown, 1, "failed", 1, true}, says("text/html", "<html>"), true, false},
+		{trial{"rubbish", unknown, 1, "failed", 1, true}, says(asJSON, "<html>"), true, false},
 		{trial{"another id", unknown, 1, answered, 2, false}, says(asJSON, strings.ReplaceAll(answerID, "ID", "987654")), true, true},
 		{trial{"the id as a text", unknown, 1, answered, 2, false}, says(asJSON, strings.ReplaceAll(answerID, "ID", `"ID"`)), true, true},
 		{trial{"an empty stream", unknown, 1, answered, 2, false}, says(asStream, ""), true, false},
 		{trial{"a stream of comments", unknown, 1, answered, 2, false}, says(asStream, ": nothing\n\n: nothing\n\n"), true, false},
-		{trial{"a stream cut in its event", unknown, 1, "not sent", 1, true}, says(asStream, "data: {\"jsonrpc\":\"2.0\","), true, false},
-		{trial{"a stream of rubbish", unknown, 1, "not sent", 1, true}, says(asStream, "data: <html>\n\n"), true, false},
+		{trial{"a stream cut in its event", unknown, 1, "failed", 1, true}, says(asStream, "data: {\"jsonrpc\":\"2.0\","), true, false},
+		{trial{"a stream of rubbish", unknown, 1, "failed", 1, true}, says(asStream, "data: <html>\n\n"), true, false},
 		{trial{"a stream with another id", unknown, 1, answered, 2, false}, says(asStream, "data: "+strings.ReplaceAll(answerID, "ID", "987654")+"\n\n"), true, false},
 		{trial{"a stream with the answer twice", answered, 1, answered, 1, false}, says(asStream, strings.Repeat("data: "+answerID+"\n\n", 2)), true, false},
 		{trial{"a stream with the answer", answered, 1, answered, 1, false}, says(asStream, "data: "+answerID+"\n\n"), true, false},
 		{trial{"a result of 4 MB", answered, 1, answered, 1, false}, func(w http.ResponseWriter, r *http.Request, id []byte) {
 			says(asJSON, `{"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":[{"type":"text","text":"`+strings.Repeat("x", 4<<20)+`"}]}}`)(w, r, id)
 		}, true, false},
-		{trial{"B121 a value nested 9,000 deep", unknown, 1, "not sent", 1, true},
+		{trial{"B121 a value nested 9,000 deep", unknown, 1, "failed", 1, true},
 			says(asJSON, `{"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":{"a":`+nested(9000)+`}}}`), true, false},
-		{trial{"B121 the same in a stream", unknown, 1, "not sent", 1, true},
+		{trial{"B121 the same in a stream", unknown, 1, "failed", 1, true},
 			says(asStream, `data: {"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":{"a":`+nested(9000)+`}}}`+"\n\n"), true, false},
 		{trial{"a redirect to nowhere", unknown, 1, answered, 2, false}, func(w http.ResponseWriter, r *http.Request, _ []byte) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)

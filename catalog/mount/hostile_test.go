@@ -121,8 +121,8 @@ func TestHostilePipe(t *testing.T) {
 		trial
 		spoil func(p *peer, r request)
 	}{
-		{trial{"B123 hangs up after executing", "unknown", 1, "not sent", 1, true}, func(p *peer, _ request) { p.Hangup() }},
-		{trial{"B123 hangs up in the middle of the answer", "unknown", 1, "not sent", 1, true},
+		{trial{"B123 hangs up after executing", "unknown", 1, "failed", 1, true}, func(p *peer, _ request) { p.Hangup() }},
+		{trial{"B123 hangs up in the middle of the answer", "unknown", 1, "failed", 1, true},
 			func(p *peer, r request) { p.Cut(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"resu`, r.ID)) }},
 		{trial{"B129 never answers", "unknown", 1, "answered", 2, false}, func(*peer, request) {}},
 		{trial{"answers another id", "unknown", 1, "answered", 2, false}, func(p *peer, r request) {
@@ -155,15 +155,15 @@ func TestHostilePipe(t *testing.T) {
 		{trial{"the client's own words", "unknown", 1, "answered", 2, false}, func(p *peer, r request) {
 			p.Fail(r, `{"code":-32003,"message":"client is closing down"}`)
 		}},
-		{trial{"rubbish", "unknown", 1, "not sent", 1, true}, func(p *peer, _ request) { p.Write(`<html>`) }},
-		{trial{"an empty object", "unknown", 1, "not sent", 1, true}, func(p *peer, _ request) { p.Write(`{}`) }},
-		{trial{"B109 a result of more than the SDK takes", "unknown", 1, "not sent", 1, true}, func(p *peer, r request) {
+		{trial{"rubbish", "unknown", 1, "failed", 1, true}, func(p *peer, _ request) { p.Write(`<html>`) }},
+		{trial{"an empty object", "unknown", 1, "failed", 1, true}, func(p *peer, _ request) { p.Write(`{}`) }},
+		{trial{"B109 a result of more than the SDK takes", "unknown", 1, "failed", 1, true}, func(p *peer, r request) {
 			p.Reply(r, `{"resultType":"complete","content":[{"type":"text","text":"`+strings.Repeat("x", 16<<20)+`"}]}`)
 		}},
-		{trial{"B121 a value nested 9,000 deep", "unknown", 1, "not sent", 1, true}, func(p *peer, r request) {
+		{trial{"B121 a value nested 9,000 deep", "unknown", 1, "failed", 1, true}, func(p *peer, r request) {
 			p.Reply(r, `{"resultType":"complete","content":[],"structuredContent":{"a":`+nested(9000)+`}}`)
 		}},
-		{trial{"B121 a value nested 100,000 deep", "unknown", 1, "not sent", 1, true}, func(p *peer, r request) {
+		{trial{"B121 a value nested 100,000 deep", "unknown", 1, "failed", 1, true}, func(p *peer, r request) {
 			p.Reply(r, `{"resultType":"complete","content":[],"structuredContent":{"a":`+nested(100_000)+`}}`)
 		}},
 		{trial{"an unknown request, and then the answer", "answered", 1, "answered", 1, false}, func(p *peer, r request) {

@@ -40,7 +40,7 @@ type Target struct {
 	Next middleware.ToolCaller
 	// Current reports whether both are still valid and no notice of a change is unread. Nil means always.
 	Current func() bool
-	// Settle reads each change that the server has announced. It is called if Current returns false.
+	// Settle reads each change that the server has announced. It is called, by all calls, if Current returns false.
 	Settle func(context.Context) error
 	// Ended gets the outcome of the call that began at start; nil for nothing.
 	Ended func(call middleware.Call, start time.Time, res *mcp.CallToolResult, err error)
@@ -97,6 +97,9 @@ func Call(ctx context.Context, call *middleware.Call, lookup Lookup) (*mcp.CallT
 		return nil, &RefusedError{Reason: "the call names no tool; set Call.Tool, for example from Catalog.Lookup"}
 	}
 	target, err := lookup(ctx, *call)
+	if err == nil {
+		target, err = settled(ctx, *call, target, lookup)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +114,6 @@ func Call(ctx context.Context, call *middleware.Call, lookup Lookup) (*mcp.CallT
 	}
 	asked := callstate.Find(ctx, call) != nil // a person approved it, whatever its class is by now
 	if class := tool.Safety(); class == annotation.Safe || class == annotation.Moderate && !asked {
-		if asked { // this definition
-			if target, err = settled(ctx, *call, target, lookup); err != nil {
-				return nil, err
-			}
-		}
 		res, err := target.execute(callstate.Leave(ctx), call)
 		if err != nil {
 			err = middleware.OutcomeUnknown(*call, cause.Of(ctx, err))
@@ -160,7 +158,8 @@ func approved(ctx context.Context, call middleware.Call, target Target, lookup L
 
 const maxChanges = 3
 
-// settled returns the target of an approved call once no announced change of it is unread.
+// settled returns the target of a call once no announced change of it is unread. A call that nobody has to approve waits as
+// well: the definition that made it safe may be the one that has changed.
 func settled(ctx context.Context, call middleware.Call, target Target, lookup Lookup) (Target, error) {
 	for changes := 0; ; changes++ {
 		switch {
@@ -170,7 +169,11 @@ func settled(ctx context.Context, call middleware.Call, target Target, lookup Lo
 			return Target{}, &RefusedError{Tool: call.Tool, Reason: "its server announces one change of its tools after the other; try again later"}
 		}
 		if target.Settle != nil {
-			if err := target.Settle(ctx); err != nil {
+			switch err := target.Settle(ctx); {
+			case err != nil && ctx.Err() != nil:
+				return Target{}, fault.GivenUp(ctx)
+			case err != nil:
+				err = fault.Told(&middleware.NotSentError{Err: err}, true, "its server has changed its tools, and they could not be listed again. Call it later, or tell the user")
 				return Target{}, &RefusedError{Tool: call.Tool, Reason: "its server has announced a change of its tools that could not be read; list the tools again", Err: err}
 			}
 		}

@@ -128,23 +128,39 @@ func TestLessStrictCopyOfAToolGainsNothing(t *testing.T) {
 	e.want(t, 1)
 }
 
-// A call that a person approved waits until each announced change was read, and is then the tool's as it is now.
+// A call waits until each announced change was read, and is then of the tool as it is now, whether a person approved it or
+// nobody has to.
 func TestApprovedCallWaitsForAnnouncedChanges(t *testing.T) {
 	t.Parallel()
-	for _, is := range []annotation.Annotations{annotation.ReadOnly(), annotation.Update(), annotation.Destructive()} {
+	for _, tt := range []struct {
+		is       annotation.Annotations
+		approved bool
+		passed   int // checks, before the change is announced
+	}{
+		{annotation.ReadOnly(), true, 0},
+		{annotation.Update(), true, 0},
+		{annotation.Destructive(), true, 0},
+		{annotation.Update(), true, 1}, // while the use of the approval is recorded
+		{annotation.Destructive(), true, 1},
+		{annotation.ReadOnly(), false, 0},
+		{annotation.Update(), false, 0},
+	} {
 		its := deletes(t)
-		its.Tool = tool(t, "delete", is)
-		unread, e := true, new(executor)
+		its.Tool = tool(t, "delete", tt.is)
+		checks, read, e := 0, false, new(executor)
 		g := guard.For(func(context.Context, middleware.Call) (guard.Target, error) {
 			return guard.Target{
 				Tool: its.Tool, Next: e,
-				Current: func() bool { return !unread },
-				Settle:  func(context.Context) error { unread = false; return nil },
+				Current: func() bool { checks++; return checks <= tt.passed || read },
+				Settle:  func(context.Context) error { read = true; return nil },
 			}, nil
 		})
-		ctx, _ := give(t.Context(), its)
-		if _, err := g.CallTool(ctx, its); err != nil || unread {
-			t.Errorf("%v: got error %v; the change is unread: %v", is, err, unread)
+		ctx := t.Context()
+		if tt.approved {
+			ctx, _ = give(ctx, its)
+		}
+		if _, err := g.CallTool(ctx, its); err != nil || !read {
+			t.Errorf("%+v: got error %v; the change was read: %v", tt, err, read)
 		}
 		e.want(t, 1)
 	}
