@@ -139,14 +139,14 @@ func serverOf(call *middleware.Call) string {
 // again makes a call again whose first attempt has failed, as long as that is allowed.
 func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*mcp.CallToolResult, error) {
 	var bounds *backoff.ExponentialBackOff // of the waits of this call
-	var doubt error                        // of the first attempt that may have changed something
+	var reached error                      // of the first attempt that may have been executed
 	for attempt := 1; ; attempt++ {
-		ended := outcome(call, doubt, err)
+		ended := outcome(call, reached, err)
 		if ctx.Err() != nil || !r.repeatable(call, err) {
 			return nil, ended
 		}
-		if doubt == nil && call.Tool.Safety() != annotation.Safe && !middleware.NotSent(err) && !middleware.Refused(err) {
-			doubt = err
+		if reached == nil && !middleware.NotSent(err) && !middleware.Refused(err) {
+			reached = err
 		}
 		exhausted := &ExhaustedError{Tool: call.Tool, Attempts: attempt, Err: ended}
 		if attempt == r.Attempts {
@@ -190,10 +190,15 @@ func (r *retrier) again(ctx context.Context, call middleware.Call, err error) (*
 	}
 }
 
-// outcome returns the error of a call whose last attempt ended with err. It keeps the effects that an earlier one may have had.
-func outcome(call middleware.Call, doubt, err error) error {
-	if doubt != nil && (middleware.NotSent(err) || middleware.Refused(err) || middleware.Permanent(err)) {
-		err = fmt.Errorf("%w; and the attempt after that: %v", doubt, err) //nolint:errorlint // its facts must not be read
+// outcome returns the error of a call whose last attempt ended with err, of which an earlier one may have been executed if
+// reached is not nil. It is true of all attempts: it keeps the effects that the earlier one may have had.
+func outcome(call middleware.Call, reached, err error) error {
+	switch {
+	case reached == nil:
+	case call.Tool.Safety() == annotation.Safe:
+		err = fault.Later(call.Tool, reached, err)
+	case middleware.NotSent(err) || middleware.Refused(err) || middleware.Permanent(err):
+		err = fmt.Errorf("%w; and the attempt after that: %v", reached, err) //nolint:errorlint // its facts must not be read
 	}
 	return middleware.OutcomeUnknown(call, err)
 }

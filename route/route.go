@@ -99,7 +99,7 @@ func (r *router) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 // call tries one replica, and the next where that can do no harm.
 func (p *Pool) call(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	var tried []*member
-	var last error
+	var last, reached error // reached is of the first replica that may have executed the call
 	for {
 		chosen, why, err := p.pick(call, tried)
 		if err != nil {
@@ -116,8 +116,12 @@ func (p *Pool) call(ctx context.Context, call middleware.Call) (*mcp.CallToolRes
 		if err == nil {
 			return res, nil
 		}
+		err = fault.Later(call.Tool, reached, err)
 		if ctx.Err() != nil || !elsewhere(call, err) {
 			return nil, err
+		}
+		if reached == nil && !middleware.NotSent(err) && !middleware.Refused(err) {
+			reached = err
 		}
 		p.o.Logger.LogAttrs(ctx, slog.LevelInfo, "route: the call goes to the next replica", slog.String("server", p.server),
 			slog.String("after", chosen.ID), slog.String("tool", call.Tool.Name()), slog.Any("error", redact.Value{Call: call, Value: err}))

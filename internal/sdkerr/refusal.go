@@ -57,9 +57,9 @@ func (e *Error) turnedAway(w *Wire, r refusal) {
 	e.refused, e.permanent, e.turned = true, !r.session, r
 }
 
-// forModel returns what a model may read of a refusal.
-func (r refusal) forModel() string {
-	why, next := fmt.Sprintf("its server turned it away with HTTP %d before it ran", r.status), "The same call would only be refused again; tell the user."
+// words returns why a request was turned away, and what a model can do about it.
+func (r refusal) words() (why, next string) {
+	why, next = fmt.Sprintf("its server turned it away with HTTP %d before it ran", r.status), "The same call would only be refused again; tell the user."
 	switch {
 	case r.session:
 		why, next = "its server had ended the session", "Call it again if it is still wanted."
@@ -70,7 +70,7 @@ func (r refusal) forModel() string {
 	case r.status == http.StatusRequestEntityTooLarge || r.status == http.StatusRequestHeaderFieldsTooLarge:
 		why, next = "its arguments are too long for its server", "Call it with less."
 	}
-	return "It was not called: " + why + ". Nothing has happened. " + next
+	return why, next
 }
 
 // excerptLimit is how many bytes of the body of a refusal are kept.

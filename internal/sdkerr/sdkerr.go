@@ -67,14 +67,26 @@ func (e *Error) Permanent() bool { return e.permanent }
 // RetryAfter is how long the server asked to be left alone, 0 where it did not.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
-// ForModel returns a text about a call that the server refused, without the server's own words, or about a session that
-// had ended: beneath a chain it is not opened anew.
-func (e *Error) ForModel() string {
-	if e.refused && e.turned.status != 0 {
-		return e.turned.forModel()
+// Turned returns why the request did not reach its server or was turned away there, and what a model can do about it; "" if
+// that is not known.
+func (e *Error) Turned() (why, next string) {
+	switch {
+	case e.refused && e.turned.status != 0:
+		return e.turned.words()
+	case e.closed: // beneath a chain it is not opened anew
+		return "the connection to its server had ended", "No tool of that server can be called until the host has connected again; tell the user."
 	}
-	if e.closed {
-		return "The connection to its server has ended. No tool of that server can be called until the host has connected again; tell the user."
+	return "", ""
+}
+
+// ForModel returns a text about a call that the server refused, without the server's own words, or about a session that
+// had ended.
+func (e *Error) ForModel() string {
+	switch why, next := e.Turned(); {
+	case e.closed:
+		return "The connection to its server has ended. " + next
+	case why != "":
+		return "It was not called: " + why + ". Nothing has happened. " + next
 	}
 	if reply, ok := errors.AsType[*jsonrpc.Error](e.Err); ok && reply.Code == jsonrpc.CodeInvalidParams {
 		return "The server refused the arguments and did nothing. Compare them with what the tool takes, and call it again with others."

@@ -62,9 +62,15 @@ func (e *RequiredError) SignIn() (page, why string, done <-chan struct{}) {
 	return e.Page, fmt.Sprintf("The server %q wants you to sign in.", e.Server), e.done
 }
 
-// ForModel returns what a model can do: hand on the page, which has no credential in it.
+// Turned returns why the request was not executed, and what a model can do: hand on the page, which has no credential in it.
+func (e *RequiredError) Turned() (why, next string) {
+	return "its server wants the user to sign in first", fmt.Sprintf("Ask the user to open %s and sign in, and then call it again.", e.Page)
+}
+
+// ForModel returns the same as a text about the whole call.
 func (e *RequiredError) ForModel() string {
-	return fmt.Sprintf("It was not called: its server wants the user to sign in first. Nothing has happened. Ask the user to open %s and sign in, and then call it again.", e.Page)
+	why, next := e.Turned()
+	return "It was not called: " + why + ". Nothing has happened. " + next
 }
 
 // ours reports whether a request goes to the account's server.

@@ -60,6 +60,40 @@ func TestCallThatHTTPTurnsAwayIsNotUnknown(t *testing.T) {
 	}
 }
 
+// A read may have been executed, is repeated since that is harmless, and is turned away then. The model reads of both
+// attempts, and not that nothing has happened.
+func TestReadThatIsTurnedAwayWhenItIsRepeated(t *testing.T) {
+	t.Parallel()
+	for status, told := range map[int]string{
+		http.StatusUnauthorized: "did not accept the token", http.StatusForbidden: "does not let this client",
+		http.StatusRequestEntityTooLarge: "too long", http.StatusUnsupportedMediaType: "HTTP 415",
+	} {
+		t.Run(fmt.Sprintf("B421: %d after 502", status), func(t *testing.T) {
+			t.Parallel()
+			u := newUpstream(t, http.StatusNotFound)
+			var sent atomic.Int32
+			u.hooked(func(w http.ResponseWriter, m upMessage) bool {
+				switch {
+				case m.Method != "tools/call":
+					return false
+				case sent.Add(1) == 1:
+					w.WriteHeader(http.StatusBadGateway)
+				default:
+					w.WriteHeader(status)
+				}
+				return true
+			})
+			got := u.client(t, proxy.Options{}).call(`{"name":"read_thing","arguments":{"id":1}}`)
+			if sent.Load() != 2 || !strings.Contains(got, "read_thing may have run, but no result came") || !strings.Contains(got, told) {
+				t.Errorf("it was sent %d times, and the model is told %s", sent.Load(), got)
+			}
+			if strings.Contains(got, "Nothing has happened") || strings.Contains(got, "not called") {
+				t.Errorf("the model is told of the last attempt alone: %s", got)
+			}
+		})
+	}
+}
+
 // What HTTP may have given after the call began is unknown.
 func TestCallThatHTTPFailsIsUnknown(t *testing.T) {
 	t.Parallel()
