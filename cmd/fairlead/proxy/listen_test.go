@@ -115,13 +115,17 @@ func TestClientsDoNotMeet(t *testing.T) {
 	})
 }
 
-// More sessions than there is room for are refused; those that are open go on.
+// More sessions than there is room for are refused; those that are open go on. Each answer is read to its end: a client that
+// leaves before its handshake is answered, as it is after a second if that takes longer, has no session.
 func TestRoomForSessions(t *testing.T) {
 	t.Parallel()
 	url := listenOn(t, proxy.Options{Servers: []proxy.Server{serve(t, things(), mcptest.Legacy)}})
 	open := func() *http.Response {
 		res, err := http.Post(url, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
 		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, res.Body); err != nil {
 			t.Fatal(err)
 		}
 		_ = res.Body.Close()
