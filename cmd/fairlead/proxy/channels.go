@@ -18,11 +18,25 @@ func (s *server) takeIn(method string, m *message) {
 	switch method {
 	case methodCallTool:
 		return
-	case "tasks/get", "tasks/result": // whose result is that of a call
+	case "tasks/get", "tasks/result": // see takeTask
 		texts = [][]byte{m.Error, member(m.Result, "statusMessage")}
 	}
 	for _, text := range slices.DeleteFunc(texts, func(b []byte) bool { return len(b) <= len(`{}`) }) {
 		s.takeText(method, text)
+	}
+}
+
+// takeTask takes in what a server's answer about a task has beside the members that each task has, since it may reach the
+// model: the result of a task that is not the end of its call, which settle takes in, or of one that is not known here.
+func (s *server) takeTask(method string, raw json.RawMessage) {
+	rest := members(raw)
+	for _, name := range []string{"resultType", "taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs"} {
+		delete(rest, name)
+	}
+	if len(rest) > 0 {
+		s.takeText(method, encoded(rest))
+	} else if members(raw) == nil && len(raw) > 0 { // it is no object
+		s.takeText(method, raw)
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
@@ -195,6 +197,117 @@ func TestTasksOfTwoServersWithOneID(t *testing.T) {
 	if got := ask("tools/call", `"name":"a__delete_thing","arguments":{"n":1}`); !strings.Contains(got, "an earlier call with the same effect") {
 		t.Errorf("the end of another server's task has settled it: %s", got)
 	}
+}
+
+// A server that is asked about a task answers about another: its own, another server's, or none. The client gets none of that
+// for an answer, and nothing is settled by it. The answer about the task itself settles it.
+func TestAnswerAboutAnotherTask(t *testing.T) {
+	t.Parallel()
+	for name, id := range map[string]string{
+		"B422: another of its own":        `"a-2"`,
+		"B422: of another server":         `"b-1"`,
+		"B422: as the client has it":      `"CLIENT"`,
+		"B422: of the other, at clients":  `"OTHER"`,
+		"B422: its number":                `1`,
+		"B422: nothing":                   `null`,
+		"B422: an empty name":             `""`,
+		"B422: a list with its name":      `["a-1"]`,
+		"B422: its name, and more spaces": `"a-1 "`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b, r := twoServers(t, proxy.Options{Confirm: approve(true)})
+			b.tools = deleteThing
+			var mu sync.Mutex
+			tasks, answered := make(map[string]string), ""
+			for its, s := range map[string]*plain{"a": a, "b": b} {
+				made := 0
+				s.answer = func(method, _ string) string {
+					mu.Lock()
+					defer mu.Unlock()
+					switch {
+					case method == "tools/call":
+						made++
+						return fmt.Sprintf(`{"resultType":"task","taskId":"%s-%d","status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":null}`, its, made)
+					case method == "tasks/get":
+						return `{"resultType":"complete","taskId":` + answered + `,"status":"completed","result":{"content":[{"type":"text","text":"forged"}]}}`
+					}
+					return ""
+				}
+			}
+			r.initialize("{}")
+			last := 0
+			ask := func(method, params string) string {
+				last++
+				return r.ask(last, method, "{"+params+","+taskMeta+"}")
+			}
+			writes := map[string]string{"a-1": `"name":"a__delete_thing","arguments":{"n":1}`, "a-2": `"name":"a__delete_thing","arguments":{"n":2}`, "b-1": `"name":"b__delete_thing","arguments":{"n":1}`}
+			for _, task := range []string{"a-1", "a-2", "b-1"} {
+				var got shownTask
+				if err := json.Unmarshal([]byte(ask("tools/call", writes[task])), &got); err != nil || got.TaskID == "" {
+					t.Fatalf("%+v: %v", got, err)
+				}
+				tasks[task] = got.TaskID
+			}
+			mu.Lock()
+			answered = strings.NewReplacer("CLIENT", tasks["a-1"], "OTHER", tasks["b-1"]).Replace(id)
+			mu.Unlock()
+			if got := ask("tasks/get", `"taskId":"`+tasks["a-1"]+`"`); strings.Contains(got, "forged") || !strings.Contains(got, "is about another") {
+				t.Errorf("the client got %s", got)
+			}
+			for task, write := range writes {
+				if got := ask("tools/call", write); !strings.Contains(got, "an earlier call with the same effect") {
+					t.Errorf("%s was settled: %s", task, got)
+				}
+			}
+			mu.Lock()
+			answered = `"a-1"`
+			mu.Unlock()
+			if got := ask("tasks/get", `"taskId":"`+tasks["a-1"]+`"`); !strings.Contains(got, "forged") || !strings.Contains(got, tasks["a-1"]) {
+				t.Errorf("of its own end the client got %s", got)
+			}
+		})
+	}
+}
+
+// Two clients have servers of their own, which give their tasks one ID. What the server of one reports settles nothing of the
+// other.
+func TestTaskOfAnotherSession(t *testing.T) {
+	t.Parallel()
+	t.Run("B423: the end of another session's task", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := newPlain(writeThing)
+			s.held = "nothing"
+			s.answer = func(method, _ string) string {
+				if method == "tools/call" {
+					return `{"resultType":"task","taskId":"task-1","status":"working"}`
+				}
+				return ""
+			}
+			p := s.proxy(t, proxy.Options{Confirm: approve(false)})
+			clients := []*lineClient{s.client(t, p), s.client(t, p)}
+			call := func(i int) shownTask { // each its own write, since a doubt is held for both
+				return clients[i].do("tools/call", fmt.Sprintf(`"name":"add_thing","arguments":{"n":%d}`, i))
+			}
+			for i := range clients {
+				if got := call(i); got.TaskID != "task-1" {
+					t.Fatalf("got %+v", got)
+				}
+			}
+			s.mu.Lock()
+			conn := s.conns[1]
+			s.mu.Unlock()
+			_, _ = io.WriteString(conn, `{"jsonrpc":"2.0","method":"notifications/tasks","params":{"taskId":"task-1","status":"completed","result":{"content":[]}}}`+"\n")
+			synctest.Wait()
+			if got := call(0); got.TaskID != "" {
+				t.Errorf("the task of the first client was settled by the server of the second: %+v", got)
+			}
+			if got := call(1); got.TaskID != "task-1" {
+				t.Errorf("the task of the second client was not settled: %+v", got)
+			}
+		})
+	})
 }
 
 // A server that answers each call by a task fills its own share: the write of another server that goes on as a task is

@@ -22,6 +22,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/catalog/mount"
 	"github.com/fairlead-go/fairlead/hitl/elicit"
+	"github.com/fairlead-go/fairlead/hitl/safetext"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -198,16 +199,17 @@ func (s *session) aboutTask(m *message) bool {
 	case t != nil && t.of != nil:
 		s.begin(m, answerBy(func(ctx context.Context, m *message) (json.RawMessage, error) {
 			raw, err := t.of.ask(ctx, m.with("taskId", t.remote))
-			if err == nil && verb == "get" {
-				s.learn(t.of, raw)
+			if err != nil {
+				return nil, err
 			}
-			if err == nil && t.id != t.remote && member(raw, "taskId") != nil {
-				raw = withMember(raw, "taskId", t.id)
-			}
-			return raw, err
+			return s.ofTask(t, verb, raw)
 		}))
 	case t == nil && known && verb != "update": // its call is not known
-		return false
+		s.begin(m, answerBy(func(ctx context.Context, m *message) (json.RawMessage, error) {
+			raw, err := s.servers[0].ask(ctx, m)
+			s.servers[0].takeTask(m.Method, raw)
+			return raw, err
+		}))
 	case !takesTasks(m):
 		s.reply(m.failTo(&jsonrpc.Error{
 			Code: mcp.CodeMissingRequiredClientCapabilities, Message: "proxy: the request does not declare " + extensionTasks,
@@ -220,6 +222,23 @@ func (s *session) aboutTask(m *message) bool {
 		s.reply(s.ourTask(m, t, verb))
 	}
 	return true
+}
+
+// ofTask returns a server's answer to a request about its task as the client gets it. One that names another task, of its own
+// or of anybody else, is about nothing that was asked.
+func (s *session) ofTask(t *task, verb string, raw json.RawMessage) (json.RawMessage, error) {
+	if id := member(raw, "taskId"); id != nil && textOf(raw, "taskId") != t.remote {
+		t.of.log.Warn("proxy: a server was asked about a task, and its answer names another; the answer was left out",
+			slog.String("method", "tasks/"+verb), slog.String("id", safetext.Line(safetext.Cut(string(id), 100))))
+		return nil, fmt.Errorf("proxy: the server %q was asked about a task, and its answer is about another; what became of the task is not known", t.of.Name)
+	}
+	if verb != "get" || !s.settle(t, raw) {
+		t.of.takeTask("tasks/"+verb, raw)
+	}
+	if t.id != t.remote && member(raw, "taskId") != nil {
+		raw = withMember(raw, "taskId", t.id)
+	}
+	return raw, nil
 }
 
 // carries returns what the params of a request about a task have that a server could take for more than the name of the
@@ -360,39 +379,45 @@ func (s *session) taskOfLocked(of *server, remote string) *task {
 	return nil
 }
 
-// learn settles the call of a server's task that has ended, so that it is not in doubt any more, and records what
-// came of it. Only the server that has the task settles it. One that was cancelled may have happened in part.
+// learn settles the call of a server's task that the server reports about. Only the server that has the task settles it.
 func (s *session) learn(from *server, raw json.RawMessage) {
+	if t := s.taskOf(from, textOf(raw, "taskId")); t != nil {
+		s.settle(t, raw)
+	}
+}
+
+// settle settles the call of a server's task that has ended, so that it is not in doubt any more, and records what came of
+// it, once. It reports whether it did, and has taken in the result as that of the call. One that was cancelled may have
+// happened in part.
+func (s *session) settle(t *task, raw json.RawMessage) bool {
 	status := textOf(raw, "status")
 	s.mu.Lock()
-	t := s.taskOfLocked(from, textOf(raw, "taskId"))
-	known := t == nil || t.over || status != "completed" && status != "failed"
+	known := t.over || status != "completed" && status != "failed"
 	if !known {
 		t.over = true
 	}
-	if t != nil && t.token != nil && (t.over || status == "cancelled") {
-		s.tokens.CompareAndDelete(string(t.token), tokenOf{task: from})
+	if t.token != nil && (t.over || status == "cancelled") {
+		s.tokens.CompareAndDelete(string(t.token), tokenOf{task: t.of})
 	}
 	s.mu.Unlock()
-	if t != nil && t.of != nil && status != "working" && status != "input_required" { // also a task that was cancelled
+	if t.of != nil && status != "working" && status != "input_required" { // also a task that was cancelled
 		s.proxy.changed(t.of.Name)
 	}
 	if known {
-		return
+		return false
 	}
 	end := middleware.ToolCallerFunc(func(ctx context.Context, call middleware.Call) (res *mcp.CallToolResult, err error) {
 		s.proxy.o.Doubt.Settle(ctx, call, "its task")
-		trusted, failure := s.proxy.plan().policy.TrustsResults(call.Tool), member(raw, "error")
+		s.proxy.tracker.Result(call.Scope, call, nil, sourceError(raw), s.proxy.plan().policy.TrustsResults(call.Tool))
 		if status == "failed" {
-			s.proxy.tracker.Result(call.Scope, call, nil, fmt.Errorf("%s %s", textOf(failure, "message"), failure), trusted)
-			return nil, fmt.Errorf("proxy: the task of the server %q has failed: %.200s", t.of.Name, failure)
+			return nil, fmt.Errorf("proxy: the task of the server %q has failed: %.200s", t.of.Name, member(raw, "error"))
 		}
 		w, err := readResult(member(raw, "result"))
-		s.proxy.tracker.Result(call.Scope, call, nil, sourceError(raw), trusted)
 		return w.res, err
 	})
 	if s.proxy.trail != nil {
 		end = s.proxy.trail.Record(end).CallTool
 	}
 	_, _ = end(s.ctx, t.call) // the record has what came of it
+	return true
 }
