@@ -13,7 +13,7 @@
 // lines and over HTTP with and without sessions, or around one of the mounts. Both sides read and write bytes.
 // Clients leave out the id, repeat members and change their case; servers read them in different ways, redefine
 // and remove tools, also between two pages of a list, die, fall silent and redirect, turn calls away by a status of
-// HTTP, end sessions, and name the requests of others. The person is asked by the host, a form of the client or the
+// HTTP, break connections of HTTP/1 and HTTP/2, end sessions, and name the requests of others. The person is asked by the host, a form of the client or the
 // page of the inbox. Records and stores fail and block, and the file of the policy breaks. Four ways of reading
 // what a server received must find one call, which was classified, shown, approved and recorded.
 //

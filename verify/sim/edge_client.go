@@ -53,7 +53,7 @@ type ask struct {
 	before                  int // the version of the server's notes when it began
 	rule                    *ruling
 	saw                     int // the place in the tool's history of the definition that its client was shown
-	turned, reached         int // requests of it that its server has turned away over HTTP, and that it has read
+	turned, reached         int // requests of it that its server has turned away over HTTP, and that it has read or its connection lost
 
 	form            json.RawMessage // that came in place of an answer, nil for none
 	question, state string          // that belong to it

@@ -88,7 +88,7 @@ func (w *edges) buildProxy(t *testing.T) {
 	for _, b := range w.servers {
 		s := proxy.Server{Name: b.name, Open: b.open}
 		if b.http {
-			s = proxy.Server{Name: b.name, URL: "http://" + b.name + "/mcp", RoundTripper: b}
+			s = proxy.Server{Name: b.name, URL: "http://" + b.name + "/mcp", RoundTripper: b.transport()}
 		}
 		o.Servers = append(o.Servers, s)
 	}

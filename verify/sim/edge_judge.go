@@ -70,8 +70,8 @@ func (w *edges) deliveriesOf(a *ask) (n int) {
 }
 
 // law returns what holds for a tool, computed by hand: the least strict of the definitions that the front
-// may hold, since it may not have a late or silent change yet, and reads a list after a pause. It has the definition that
-// it has shown to the client.
+// may hold, since it may not have a late or silent change yet. It has the definition that it has shown to the client, and
+// each change that was announced before the call began: it waits for the new list, or refuses the call.
 func (w *edges) law(b *backend, l *link, tool string, began time.Time, saw int) law {
 	switch {
 	case w.settings.front == overServer:
@@ -80,7 +80,7 @@ func (w *edges) law(b *backend, l *link, tool string, began time.Time, saw int) 
 		return w.trust.law(b.name, spec(tool), 1)
 	}
 	return w.mildest(b, tool, func(at int, change revised) bool {
-		return at <= saw || change.told[l] && change.at.Before(w.sees(began))
+		return at <= saw || change.told[l] && change.at.Before(began)
 	})
 }
 
@@ -96,17 +96,6 @@ func (w *edges) mildest(b *backend, tool string, last func(int, revised) bool) l
 		}
 	}
 	return mildest
-}
-
-// listPause is how long a catalog may take to read a list that has changed.
-const listPause = 8 * time.Second
-
-// sees returns the time up to which a call that began then finds announced changes.
-func (w *edges) sees(began time.Time) time.Time {
-	if w.settings.front == overClient {
-		return began.Add(-listPause)
-	}
-	return began
 }
 
 // delivered judges a message with a call that has reached a server.
@@ -155,7 +144,7 @@ func (w *edges) receive(b *backend, l *link, d *delivery) {
 			w.badf("I16", d, "was sent without a record before")
 		}
 	}
-	if w.settings.locked && present.revision != 1 && present.told[l] && present.at.Before(w.sees(d.ask.began)) {
+	if w.settings.locked && present.revision != 1 && present.told[l] && present.at.Before(d.ask.began) {
 		w.badf("I7 pins", d, "was sent, and its definition was never accepted")
 	}
 	if over := d.ask.over(); law >= writes && !over.IsZero() && over.Before(d.at) {

@@ -103,7 +103,7 @@ func (b *backend) page(ctx context.Context, id, cursor string) ([]byte, error) {
 	b.w.mu.Lock()
 	b.pages++
 	flaw := b.w.dice(forEdges, 15, uint64(b.pages)).IntN(10)
-	if b.w.quiet || cursor == "" || b.w.settings.front == overClient { // a catalog goes on with the list that it has
+	if first := b.w.settings.front == overClient && b.pages <= 2; b.w.quiet || cursor == "" || first { // or there would be no tools
 		flaw = -1
 	}
 	all := definitions(b.name, func(t *toolSpec) int { return b.now(t.name).revision })

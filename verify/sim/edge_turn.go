@@ -20,6 +20,7 @@ type turning struct {
 	ends     []time.Duration // when it ends all sessions
 	text     bool            // a session that it has ended has 400 and a text, in place of 404
 	gateway  bool            // in front of it answers when it dies
+	protocol protocolOf      // by which requests reach it, see edge_reset.go
 }
 
 func (w *edges) drawTurning(i int) (t turning) {
@@ -30,6 +31,7 @@ func (w *edges) drawTurning(i int) (t turning) {
 			t.ends = append(t.ends, span(r, time.Second, edgeLength))
 		}
 	}
+	t.protocol = protocolOf(w.dice(forEdges, 18, uint64(i)).IntN(3))
 	return t
 }
 
@@ -122,8 +124,8 @@ func (w *edges) planRepetitions() {
 }
 
 // checkTurned: I35. Of a call that was turned away no client reads that it may have happened, of one that reached its server
-// none reads that nothing has happened, and the same call as one that was turned away is not held. A call that both
-// happened to was repeated since that is harmless: there the words are those of its last attempt.
+// none reads that nothing has happened, whatever became of its last attempt, and the same call as one that was turned away is
+// not held.
 func (w *edges) checkTurned(a *ask, result []byte) {
 	if a.wasTurnedAway() && strings.Contains(string(result), "may or may not have happened") {
 		w.badf("I35", a, "was turned away, and its client reads %s", result)
@@ -131,7 +133,7 @@ func (w *edges) checkTurned(a *ask, result []byte) {
 	if a.repeats && strings.Contains(string(result), "an earlier call with the same effect") {
 		w.badf("I35", a, "was held, and the one before was turned away: %s", result)
 	}
-	if i := slices.IndexFunc(w.deliveries, func(d *delivery) bool { return d.ask == a }); i >= 0 && a.turned == 0 && strings.Contains(string(result), "Nothing has happened") {
+	if i := slices.IndexFunc(w.deliveries, func(d *delivery) bool { return d.ask == a }); i >= 0 && strings.Contains(string(result), "Nothing has happened") {
 		w.badf("I35", a, "reached its server as %v, and its client reads %s", w.deliveries[i], result)
 	}
 }
