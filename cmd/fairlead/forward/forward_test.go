@@ -55,6 +55,16 @@ func (p *place) has() []int64 {
 	return p.got
 }
 
+// closes gives a queue a day of the bubble's time to send what it has.
+func closes(t *testing.T, q *forward.Queue) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+	defer cancel()
+	if err := q.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 // away is the error of a place that cannot be reached.
 var away = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 
@@ -97,9 +107,7 @@ func TestPlaceThatIsAway(t *testing.T) {
 		}
 		down = false
 		mu.Unlock()
-		if err := q.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		closes(t, q)
 		if got := p.has(); len(got) != 1000 || got[0] != 0 || got[999] != 999 {
 			t.Errorf("%d copies arrived", len(got))
 		}
@@ -173,9 +181,7 @@ func TestCopyThatIsNotTaken(t *testing.T) {
 				for n := range int64(600) {
 					q.Add(record(n, `{}`))
 				}
-				if err := q.Close(t.Context()); err != nil {
-					t.Error(err)
-				}
+				closes(t, q)
 				if got := p.has(); len(got) != 599 || q.Use().Lost != 1 {
 					t.Errorf("%d arrived, and %d are lost", len(got), q.Use().Lost)
 				}
