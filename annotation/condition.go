@@ -21,12 +21,13 @@ import (
 // A condition may also ask for more than the hints: a tool that can write its result to a file is Moderate, and a call
 // that names the file, which may be any that is there, is Dangerous.
 //
-// There are four kinds, each with what it counts as worst:
+// There are five kinds, each with what it counts as worst:
 //
 //	an output file, an address, an amount   Absent safe, Other dangerous: given at all, also null or empty
 //	a choice                                Values list safe, delete dangerous, Absent and Other the worst of them
 //	a switch                                Values true safe (a dry run), Absent and Other the class of the deed
 //	a text                                  Absent safe, Other dangerous, Language sql: judged by a probe
+//	a verb in free text                     Absent and Other the class of the deed, Language verb: a probe can raise it
 type Condition struct {
 	// Argument is a JSON Pointer into the arguments, such as "/filename". A step "*" stands for every element of a
 	// list. A place that is not there, or below one that is not there, is absent.
@@ -37,7 +38,8 @@ type Condition struct {
 	// given at all.
 	Values []Outcome `json:"values,omitempty"`
 	// Language is that of the argument's text, if a probe has to judge it: "sql", "shell", "javascript". Without such
-	// a probe the text counts as Other.
+	// a probe the text counts as Other. Where Other is not Dangerous, the probe can only raise: a text counts as Other,
+	// or as what the probe finds if that is stricter.
 	Language string `json:"language,omitempty"`
 	// With are further arguments that the text is read together with, by the name of the part that they are, as JSON
 	// Pointers of one step: {"method": "/method"} for a URL of "http". The probe then reads a JSON object with the part
@@ -58,9 +60,15 @@ type Outcome struct {
 	Word  string `json:"word,omitempty"` // the word of the value that decided
 }
 
+// OnlyRaises reports whether a text of the argument can give a stricter class than Other, and no milder one.
+func (c *Condition) OnlyRaises() bool { return c.Language != "" && c.Other != Dangerous }
+
 // Worst returns the strictest class that the condition can give.
 func (c *Condition) Worst() Safety {
 	worst := min(c.Absent, c.Other)
+	if c.OnlyRaises() {
+		worst = Dangerous
+	}
 	for _, o := range c.Values {
 		worst = min(worst, o.Class)
 	}
@@ -138,6 +146,8 @@ func (c Condition) String() string {
 		because = " (" + onLine(c.Effect) + ")"
 	}
 	switch {
+	case c.OnlyRaises():
+		return fmt.Sprintf("%s, or stricter by the %s in %s%s", c.Other, onLine(c.Language), c.texts(), because)
 	case c.Language != "":
 		return fmt.Sprintf("by the %s in %s%s: judged by its text, unjudged %s", onLine(c.Language), c.texts(), because, c.Other)
 	case len(c.Values) == 0:
@@ -280,23 +290,31 @@ func (c *Condition) at(value json.RawMessage, steps []string, judge Judge) (Safe
 	}
 	members, ok := strictjson.Members(value)
 	if !ok {
-		return min(c.Other, c.Absent), c.Name() + " cannot be read"
+		return c.unread(), c.Name() + " cannot be read"
 	}
 	found, similar := member(members, unescape.Replace(steps[0]))
 	switch {
 	case similar == 0:
 		return c.Absent, c.Name() + " is not given"
 	case similar > 1 || found == nil:
-		return min(c.Other, c.Absent), c.Name() + " is given twice or in another case"
+		return c.unread(), c.Name() + " is given twice or in another case"
 	}
 	return c.at(found, steps[1:], judge)
+}
+
+// unread returns the class of a call whose argument cannot be found beyond doubt: servers may find it elsewhere.
+func (c *Condition) unread() Safety {
+	if c.OnlyRaises() {
+		return Dangerous
+	}
+	return min(c.Other, c.Absent)
 }
 
 // each returns the strictest class of the elements of a list.
 func (c *Condition) each(list json.RawMessage, steps []string, judge Judge) (Safety, string) {
 	var elements []json.RawMessage
 	if json.Unmarshal(list, &elements) != nil || elements == nil {
-		return min(c.Other, c.Absent), c.Name() + " is not a list"
+		return c.unread(), c.Name() + " is not a list"
 	}
 	class, why := c.Absent, c.Name()+" is empty"
 	for i, element := range elements {
@@ -363,15 +381,21 @@ func (c *Condition) of(raw json.RawMessage, judge Judge) (Safety, string) {
 	if raw = bytes.TrimSpace(raw); inJSON(c.Language) && (raw[0] == '{' || raw[0] == '[') {
 		text, isText = string(raw), true
 	}
+	if !isText && c.OnlyRaises() { // a list of such texts, say
+		text, isText = string(raw), true
+	}
 	switch {
 	case len(c.Values) > 0:
 		return c.Other, fmt.Sprintf("%s is not one of the known values", c.Name())
 	case c.Language == "":
 		return c.Other, c.Name() + " is given"
 	case isText && judge != nil:
-		if class, why := judge(c.Language, text); class != Unknown {
+		if class, why := judge(c.Language, text); class != Unknown && (class < c.Other || !c.OnlyRaises()) {
 			return class, strings.TrimSuffix(c.Name()+": "+why, ": ")
 		}
+	}
+	if c.OnlyRaises() {
+		return c.Other, fmt.Sprintf("the %s in %s is not known to do more", onLine(c.Language), c.texts())
 	}
 	return c.Other, fmt.Sprintf("the %s in %s is not judged", onLine(c.Language), c.texts())
 }
@@ -392,7 +416,7 @@ func (a Annotations) For(arguments json.RawMessage, judge Judge) (Annotations, D
 	}
 	decided := because
 	decided.Field, decided.Value = Conditions, d.Class.String()
-	if d.Condition.Language != "" {
+	if d.Condition.Language != "" && !d.Condition.OnlyRaises() { // the text is carried out
 		decided.Argument, decided.Language = d.Condition.Argument, d.Condition.Language
 	}
 	if d.Class != a.Safety() {
@@ -470,12 +494,13 @@ func (a *Annotations) raiseConditions(class Safety) {
 	class = max(class, Dangerous) // Unknown asks as well
 	raised := make([]Condition, 0, len(a.Conditions))
 	for _, c := range a.Conditions {
+		raises := c.OnlyRaises()
 		c.Absent, c.Other = min(c.Absent, class), min(c.Other, class)
 		c.Values = slices.Clone(c.Values)
 		for i := range c.Values {
 			c.Values[i].Class = min(c.Values[i].Class, class)
 		}
-		if class < Safe {
+		if class < Safe && !raises || class == Dangerous {
 			c.Language, c.With = "", nil // whatever the text is
 		}
 		if c.Decides() {

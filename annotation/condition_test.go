@@ -26,6 +26,7 @@ var (
 	}
 	dryRun = annotation.Condition{Argument: "/dry_run", Absent: dangerous, Other: dangerous, Values: []annotation.Outcome{{true, safe, "dry"}}}
 	query  = annotation.Condition{Argument: "/sql", Absent: safe, Other: dangerous, Language: "sql"}
+	method = annotation.Condition{Argument: "/method", Absent: safe, Other: safe, Language: "verb"}
 	steps  = annotation.Condition{
 		Argument: "/steps/*/op", Absent: dangerous, Other: dangerous, Values: []annotation.Outcome{{"get", safe, "get"}},
 	}
@@ -48,6 +49,9 @@ func with(class annotation.Safety, conditions ...annotation.Condition) annotatio
 func reading(language, text string) (annotation.Safety, string) {
 	if language == "sql" && strings.HasPrefix(text, "SELECT") {
 		return safe, "it selects"
+	}
+	if language == "verb" && text == "delete" {
+		return dangerous, "it deletes"
 	}
 	return unknown, ""
 }
@@ -187,7 +191,7 @@ func TestConditionsUnderOtherLayers(t *testing.T) {
 // Raising by any claim lowers no call.
 func TestRaisedConditionsLowerNoCall(t *testing.T) {
 	t.Parallel()
-	any := []annotation.Condition{output, action, dryRun, query, steps}
+	any := []annotation.Condition{output, action, dryRun, query, steps, method}
 	rapid.Check(t, func(t *rapid.T) {
 		some := func(name string) []annotation.Condition {
 			return slices.Clone(rapid.SliceOfN(rapid.SampledFrom(any), 0, 2).Draw(t, name))
@@ -195,13 +199,55 @@ func TestRaisedConditionsLowerNoCall(t *testing.T) {
 		a, claim := drawn(t, "tool", annotation.Inferred), drawn(t, "claim", annotation.Declared)
 		a.Conditions, claim.Conditions = some("conditions"), some("claimed")
 		arguments := json.RawMessage(rapid.SampledFrom([]string{
-			`{}`, `{"filename":"a"}`, `{"action":"list"}`, `{"action":"list","dry_run":true}`, `{"steps":[{"op":"get"}],"action":"add"}`,
+			`{}`, `{"filename":"a"}`, `{"action":"list"}`, `{"action":"list","dry_run":true}`, `{"steps":[{"op":"get"}],"action":"add"}`, `{"method":"delete"}`, `{"method":"delete","filename":"a"}`,
 		}).Draw(t, "arguments"))
 		before, after := a.Decide(arguments, reading).Class, annotation.Raise(a, claim).Decide(arguments, reading).Class
 		if strictness(after) < strictness(before) {
 			t.Fatalf("%s: %v, and with %s it is %v", a.Summary(), before, claim.Summary(), after)
 		}
 	})
+}
+
+// A text whose other class is not dangerous can only raise, and goes on to do so when the tool is raised.
+func TestConditionThatOnlyRaises(t *testing.T) {
+	t.Parallel()
+	judge := func(class annotation.Safety) annotation.Judge {
+		return func(string, string) (annotation.Safety, string) { return class, "" }
+	}
+	write := method
+	write.Absent, write.Other = moderate, moderate
+	said := func(a annotation.Annotations, by annotation.Source) annotation.Annotations {
+		return a.Attribute(by, "x")
+	}
+	adds := said(annotation.Annotations{ReadOnly: no, Destructive: no}, annotation.Declared)
+	for _, c := range []struct {
+		name  string
+		tool  annotation.Annotations
+		judge annotation.Judge
+		want  annotation.Safety
+	}{
+		{"a grave verb of a write", with(moderate, write), judge(dangerous), dangerous},
+		{"a grave verb of a read", with(safe, method), judge(dangerous), dangerous},
+		{"a write of a read", with(safe, method), judge(moderate), moderate},
+		{"a read of a write", with(moderate, write), judge(safe), moderate},
+		{"a text that is not known", with(moderate, write), judge(unknown), moderate},
+		{"no judge", with(moderate, write), nil, moderate},
+		{"a grave verb of a read that a claim makes a write", annotation.Raise(with(safe, method), adds), judge(dangerous), dangerous},
+		{"another one of the same", annotation.Raise(with(safe, method), adds), judge(unknown), moderate},
+		{"any of a tool that is raised", annotation.Raise(with(moderate, write), said(annotation.Destructive(), annotation.Declared)), judge(safe), dangerous},
+		{"any of a tool that the host calls a write", annotation.Merge(with(moderate, write), said(annotation.Write(), annotation.Host)), judge(dangerous), moderate},
+		{"beside a file that is not written", with(dangerous, annotation.Condition{Argument: "/file", Absent: safe, Other: dangerous}, method), judge(moderate), moderate},
+	} {
+		if got := c.tool.Decide(json.RawMessage(`{"method":"x"}`), c.judge).Class; got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+	if got := write.String(); got != "moderate, or stricter by the verb in method" {
+		t.Error(got)
+	}
+	if known, _ := with(moderate, write).For(json.RawMessage(`{"method":"x"}`), judge(dangerous)); known.Evidence[len(known.Evidence)-1].Language != "" {
+		t.Errorf("the text is said to be carried out: %v", known.Evidence)
+	}
 }
 
 func TestConditionsTravel(t *testing.T) {

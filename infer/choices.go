@@ -3,6 +3,9 @@ package infer
 import (
 	"slices"
 	"strings"
+
+	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/internal/schema"
 )
 
 // chooses reads the values of a parameter such as "action" like names of tools.
@@ -52,6 +55,87 @@ func (c *parameters) chooses(p parameter, ws []word, operation bool) bool {
 	p.kind, p.unusual = choosesDeed, other
 	c.powers = append(c.powers, p)
 	return true
+}
+
+// trials are the values that turn a deed into a trial, by the manuals of programs that have such a mode: --dry-run of many,
+// preview of Pulumi, what-if and validate of Azure, plan of Terraform, check of Ansible, noop of Puppet. The one that shows
+// most is first. They are without the marks between their words, as are those of deeds: the one other value of such a mode.
+var (
+	trials = strings.Fields("dryrun preview previewonly whatif simulate simulation plan planonly check checkonly validate validateonly noop")
+	doings = strings.Fields("apply execute exec run commit live real perform enforce write fix deploy confirm up")
+	// dryRuns and wetRuns are those of a parameter that is called dry_run itself, as for kubectl.
+	dryRuns = strings.Fields("server client all")
+	wetRuns = strings.Fields("none off")
+)
+
+// rehearses finds a parameter one of whose values turns the deed of the name into a trial: mode: preview, execute. Its other
+// values have to be one: a plain word for doing it, or the verb of the name. With a second one, the trial may be of that.
+// A value that is not known makes all of them doubtful: a check may be one that is written, and one that is ticked.
+func (c *parameters) rehearses(p parameter, ws []word) bool {
+	first, last := &ws[0], &ws[len(ws)-1]
+	dry := first.may(rehearsal)
+	if c.own == "" || p.Open || !p.Only(schema.Text) || !(dry || last.may(chooser|mode) || last.base == "execution") {
+		return false
+	}
+	tries, does := trials, append([]string{c.own}, doings...)
+	if dry {
+		tries, does = dryRuns, wetRuns
+	}
+	deed := ""
+	for _, value := range p.Values {
+		text, ok := value.(string)
+		plain := unmarked(text)
+		switch {
+		case ok && slices.Contains(tries, plain):
+			p.trial = append(p.trial, text)
+		case !ok || deed != "" || !slices.Contains(does, plain):
+			return false
+		default:
+			deed = text
+		}
+	}
+	if len(p.trial) == 0 || deed == "" {
+		return false
+	}
+	slices.SortStableFunc(p.trial, func(a, b string) int { return slices.Index(tries, unmarked(a)) - slices.Index(tries, unmarked(b)) })
+	p.trial = append(p.trial, deed)
+	return c.add(p, triesOnly, changes, last)
+}
+
+// unmarked returns a value in small letters, without the marks between its words.
+func unmarked(text string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(text))
+}
+
+// outcomes are the values of a parameter that rehearses: the trials are harmless, and the deed is of its class.
+func (p *parameter) outcomes(deed annotation.Safety) (all []annotation.Outcome) {
+	last := len(p.trial) - 1
+	for _, text := range p.trial[:last] {
+		all = append(all, annotation.Outcome{Value: text, Class: annotation.Safe, Word: p.found.word})
+	}
+	return append(all, annotation.Outcome{Value: p.trial[last], Class: deed})
+}
+
+// saysVerb reports whether a parameter is a text that chooses the deed, and whose choices the schema does not list. Its
+// name has no other word that could be a thing: a payment_method and a mode_id are none, and a task may be described in
+// sentences. The op of a JSON Patch is about one field.
+func saysVerb(p *schema.Parameter, ws []word, at *step) bool {
+	if !p.May(schema.Text) || len(p.Values) > 0 && !p.Open || at.within("patch") {
+		return false
+	}
+	chooses := false
+	for i := range ws {
+		w := &ws[i]
+		switch {
+		case w.base == "task" || w.base == "event":
+			return false
+		case w.may(chooser | mode):
+			chooses = true
+		case w.base != "name" && w.base != "type" && w.base != "kind":
+			return false
+		}
+	}
+	return chooses
 }
 
 // mentionsLoss reports whether a text may have a word that destroys states, or "remove"; most have none, and are not read.

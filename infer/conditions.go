@@ -1,6 +1,8 @@
 package infer
 
 import (
+	"slices"
+
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/schema"
 )
@@ -8,9 +10,45 @@ import (
 // conditions states which calls are less than the worst one, by the parameters with power. The class of a call is the
 // strictest that they give. A parameter that has no pointer, and what the sentences raise, hold for each.
 //
+// Beside them, a verb in a text that chooses the deed may make a call stricter than its tool.
+func (t *tool) conditions() []annotation.Condition {
+	all := t.lesser()
+	return append(all, t.stricter(all)...)
+}
+
+// stricter states which texts may say a verb that makes the call graver. They can only raise. A name that reads, or adds,
+// decides: list_events may be given an action to look for, and create_rule one that the rule is about. So does a trial,
+// and so do the probes of texts that are carried out.
+func (t *tool) stricter(all []annotation.Condition) (more []annotation.Condition) {
+	class := classOf(t.so)
+	if t.name.verb.means(add) || t.name.firm && t.deed.effect == reads || class <= annotation.Dangerous && len(all) == 0 {
+		return nil
+	}
+	for i := range all {
+		if all[i].Language != "" || all[i].Effect == effects[triesOnly] {
+			return nil
+		}
+	}
+	if len(all) > 0 {
+		class = annotation.Safe // the others have the class of the deed
+	}
+	for _, p := range t.params.verbs {
+		judged := slices.ContainsFunc(all, func(c annotation.Condition) bool { return c.Argument == p.pointer && c.Other == annotation.Dangerous })
+		if p.pointer == "" || judged {
+			continue
+		}
+		more = append(more, annotation.Condition{
+			Argument: p.pointer, Absent: class, Other: class, Language: "verb", Effect: effects[choosesDeed], Word: p.found.word,
+		})
+	}
+	return more
+}
+
+// lesser states which calls are less than the worst one.
+//
 // One condition at most accounts for the deed itself: the choice of it, the text that is carried out, or a dry run.
 // The others then start from a call that does nothing.
-func (t *tool) conditions() []annotation.Condition {
+func (t *tool) lesser() []annotation.Condition {
 	if t.so.effect <= reads || t.doubtful {
 		return nil
 	}
@@ -119,6 +157,9 @@ func (t *tool) condition(p *parameter, floor annotation.Safety, deed bool) annot
 		}
 		c.Absent = c.Other
 		c.Values = []annotation.Outcome{{Value: true, Class: annotation.Safe, Word: p.found.word}}
+		if p.trial != nil {
+			c.Values = p.outcomes(c.Other)
+		}
 	case takesAway, overridesGuard, doesMore, showsWrite, saysDeed:
 		if !p.Only(schema.Bool) {
 			break

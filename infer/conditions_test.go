@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/infer"
+	"github.com/fairlead-go/fairlead/internal/languages"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -68,6 +69,37 @@ const conditioned = `
 	get_issue | Gets an issue | {"properties":{"url":{"type":"string","description":"URL of the issue"}}} | safe |
 	get_track | Gets a track | {"properties":{"uri":{"type":"string"}}} | safe |
 	fetch_lamp | Fetches a lamp | {"properties":{"id":{"type":"string"}}} | safe |
+	issue_write | Create or update an issue | {"properties":{"method":{"type":"string"}}} | moderate | moderate, or stricter by the verb in method (chooses the deed)
+	lamps | Lists the lamps | {"properties":{"action":{"type":"string"}}} | safe | safe, or stricter by the verb in action (chooses the deed)
+	update_lamp | Updates a lamp | {"properties":{"operation_type":{"type":"string"}}} | moderate | moderate, or stricter by the verb in operation_type (chooses the deed)
+	update_lamp | Updates a lamp | {"properties":{"mode":{"description":"How"}}} | moderate | moderate, or stricter by the verb in mode (chooses the deed)
+	update_lamp | Updates a lamp | {"properties":{"steps":{"type":"array","items":{"properties":{"op":{"type":"string"}}}}}} | moderate | moderate, or stricter by the verb in steps[].op (chooses the deed)
+	update_lamp | Updates a lamp | {"properties":{"method":{"type":"string","description":"One of: dim, list"}}} | moderate | moderate, or stricter by the verb in method (chooses the deed)
+	update_lamp | Updates a lamp | {"properties":{"filename":{"type":"string"},"method":{"type":"string"},"notify_emails":{"type":"array"}}} | moderate | moderate, or stricter by the verb in method (chooses the deed)
+	update_lamp | Updates a lamp | {"properties":{"method":{"type":"string","enum":["dim","list"]}}} | moderate |
+	update_lamp | Updates a lamp | {"properties":{"payment_method":{"type":"string"}}} | moderate |
+	update_lamp | Updates a lamp | {"properties":{"task":{"type":"string"},"event":{"type":"string"}}} | moderate |
+	update_lamp | Updates a lamp | {"properties":{"mode":{"type":"integer"}}} | moderate |
+	update_lamp | Updates a lamp | {"properties":{"mode_id":{"type":"string"}}} | moderate |
+	update_lamp | Updates a lamp | {"properties":{"jsonPatch":{"type":"array","items":{"properties":{"op":{"type":"string"}}}}}} | moderate |
+	create_rule | Creates a rule | {"properties":{"action":{"type":"string"}}} | moderate |
+	get_rules | Gets the rules | {"properties":{"action":{"type":"string"}}} | safe |
+	delete_lamp | Deletes a lamp | {"properties":{"mode":{"type":"string"}}} | dangerous |
+	delete_lamps | Deletes lamps | {"properties":{"dry_run":{"type":"boolean"},"mode":{"type":"string"}}} | dangerous | by dry_run (only tries): true safe, otherwise dangerous
+	lamps | Lists the lamps | {"properties":{"output_file":{"type":"string"},"action":{"type":"string"}}} | dangerous | dangerous if output_file is given (writes a file), otherwise safe; safe, or stricter by the verb in action (chooses the deed)
+	delete_lamps | Deletes lamps | {"properties":{"mode":{"type":"string","enum":["execute","validate","dry-run"]}}} | dangerous | by mode (only tries): "dry-run", "validate" safe; "execute" dangerous, otherwise dangerous
+	delete_lamps | Deletes lamps | {"properties":{"action":{"type":"string","enum":["preview","delete"]}}} | dangerous | by action (only tries): "preview" safe; "delete" dangerous, otherwise dangerous
+	update_lamp | Updates a lamp | {"properties":{"execution":{"type":"string","enum":["plan","apply"],"default":"plan"}}} | moderate | by execution (only tries): "plan" safe; "apply" moderate, otherwise moderate
+	delete_lamps | Deletes lamps | {"properties":{"dryRun":{"type":"string","enum":["none","client","server"]}}} | dangerous | by dryRun (only tries): "server", "client" safe; "none" dangerous, otherwise dangerous
+	delete_lamps | Deletes lamps | {"properties":{"mode":{"type":"string","enum":["preview","execute"]},"output_file":{"type":"string"}}} | dangerous | by mode (only tries): "preview" safe; "execute" dangerous, otherwise dangerous; dangerous if output_file is given (writes a file), otherwise safe
+	delete_lamps | Deletes lamps | {"properties":{"mode":{"type":"string","enum":["preview","delete","execute"]}}} | dangerous |
+	delete_lamps | Deletes lamps | {"properties":{"mode":{"type":"string","enum":["preview","frob"]}}} | dangerous |
+	delete_lamps | Deletes lamps | {"properties":{"mode":{"type":"string","enum":["preview"]}}} | dangerous |
+	delete_lamps | Deletes lamps | {"properties":{"mode":{"enum":["preview",true]}}} | dangerous |
+	delete_lamps | Deletes lamps | {"properties":{"mode":{"type":"string","description":"One of: preview, execute"}}} | dangerous |
+	delete_lamps | Deletes lamps | {"properties":{"size":{"type":"string","enum":["preview","execute"]}}} | dangerous |
+	pay_bill | Pays a bill | {"properties":{"payment_method":{"type":"string","enum":["check","card"]}}} | dangerous |
+	update_task | Updates a task | {"properties":{"mode":{"type":"string","enum":["check","uncheck"]}}} | moderate |
 	list_lamps | Lists the lamps of a file | {"properties":{"path":{"type":"string"},"method":{"type":"string","description":"quick or slow"}}} | safe |
 	execute_query | Execute an instant query against Prometheus | {"properties":{"query":{"type":"string"}}} | dangerous | by the promql in query (is carried out): judged by its text, unjudged dangerous
 	run_promql | Run PromQL | {"properties":{"promql":{"type":"string"}}} | dangerous | by the promql in promql (is carried out): judged by its text, unjudged dangerous
@@ -178,7 +210,7 @@ func TestConditionsOfSharedTools(t *testing.T) {
 	}
 }
 
-// The hints are those of the worst call, also for a reader that ignores conditions: what Validate requires.
+// The hints are those of the worst call that the schema states, also for a reader that ignores conditions.
 func TestHintsAreThoseOfTheWorstCall(t *testing.T) {
 	t.Parallel()
 	for line := range strings.Lines(conditioned) {
@@ -188,12 +220,54 @@ func TestHintsAreThoseOfTheWorstCall(t *testing.T) {
 		}
 		a := infer.Tool(&mcp.Tool{Name: strings.TrimSpace(cells[0]), Description: cells[1], InputSchema: json.RawMessage(cells[2])})
 		for i := range a.Conditions {
-			if worst := a.Conditions[i].Worst(); worst < a.Safety() {
+			if worst := a.Conditions[i].Worst(); worst < a.Safety() && !a.Conditions[i].OnlyRaises() {
 				t.Errorf("%s: %v leads to %v, and the hints to %v", line, a.Conditions[i], worst, a.Safety())
 			}
 		}
 		if err := a.Validate(); err != nil {
 			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// A verb in a text that chooses the deed makes a call stricter, and nothing in it makes one milder.
+func TestVerbInATextRaises(t *testing.T) {
+	t.Parallel()
+	texts := json.RawMessage(`{"properties":{"method":{"type":"string"},"body":{"type":"string"}}}`)
+	write := infer.Tool(&mcp.Tool{Name: "issue_write", Description: "Create or update an issue", InputSchema: texts})
+	read := infer.Tool(&mcp.Tool{Name: "issues", Description: "Lists the issues", InputSchema: texts})
+	for name, c := range map[string]struct {
+		tool      annotation.Annotations
+		arguments string
+		want      annotation.Safety
+	}{
+		"a deletion":                     {write, `{"method":"delete"}`, annotation.Dangerous},
+		"B425: in other cases":           {write, `{"method":" DeLete\n"}`, annotation.Dangerous},
+		"B425: behind another word":      {write, `{"method":"issues/removeAll"}`, annotation.Dangerous},
+		"B425: behind a read":            {write, `{"method":"get, then delete"}`, annotation.Dangerous},
+		"B425: in capitals":              {write, `{"method":"DELETE"}`, annotation.Dangerous},
+		"B425: in the third person":      {write, `{"method":"deletes"}`, annotation.Dangerous},
+		"B426: at the end of much":       {write, `{"method":"` + strings.Repeat("please ", 4000) + `delete"}`, annotation.Dangerous},
+		"B426: the name in another case": {write, `{"Method":"create"}`, annotation.Dangerous},
+		"B427: an escape":                {write, `{"method":"d\u0065lete"}`, annotation.Dangerous},
+		"something is sent":              {write, `{"method":"send"}`, annotation.Dangerous},
+		"a read of a write":              {write, `{"method":"get"}`, annotation.Moderate},
+		"a write of a write":             {write, `{"method":"create"}`, annotation.Moderate},
+		"an unknown word":                {write, `{"method":"frob"}`, annotation.Moderate},
+		"a noun":                         {write, `{"method":"email"}`, annotation.Moderate},
+		"what was deleted":               {write, `{"method":"list_deleted"}`, annotation.Moderate},
+		"another argument":               {write, `{"method":"create","body":"delete all of it"}`, annotation.Moderate},
+		"B427: in a list":                {write, `{"method":["delete"]}`, annotation.Dangerous},
+		"another type":                   {write, `{"method":7}`, annotation.Moderate},
+		"null":                           {write, `{"method":null}`, annotation.Moderate},
+		"none":                           {write, `{}`, annotation.Moderate},
+		"a deletion of a read":           {read, `{"method":"delete"}`, annotation.Dangerous},
+		"a write of a read":              {read, `{"method":"update"}`, annotation.Moderate},
+		"a read of a read":               {read, `{"method":"search"}`, annotation.Safe},
+		"none of a read":                 {read, `{}`, annotation.Safe},
+	} {
+		if d := c.tool.Decide(json.RawMessage(c.arguments), languages.Judge); d.Class != c.want {
+			t.Errorf("%s: got %v (%s), want %v", name, d.Class, d.Why, c.want)
 		}
 	}
 }

@@ -55,6 +55,9 @@ func (s *server) infer(def *mcp.Tool, name []word, shared int) annotation.Annota
 	t.said.name = def.Name
 	t.said.read(def.Description)
 	t.params.about, t.params.named, t.params.of = def.Description, def.Name, s
+	if t.name.firm && t.name.effect.writes() {
+		t.params.own = t.name.verb.base
+	}
 	t.params.listens, t.params.repeated = !t.name.firm || t.name.effect == reads, s.texts
 	if def.InputSchema != nil {
 		t.params.read(schema.Decoded(def.InputSchema))
@@ -64,4 +67,4 @@ func (s *server) infer(def *mcp.Tool, name []word, shared int) annotation.Annota
 }
 
 // Version names the lexicon and the rules together. It changes whenever a tool may get another class.
-const Version = "15"
+const Version = "16"

@@ -1,9 +1,10 @@
 package infer
 
 import (
-	_ "embed" // for the word list
 	"strings"
 	"sync"
+
+	"github.com/fairlead-go/fairlead/internal/wordlist"
 )
 
 // A sense is what a word can mean. It is a set: "report" is a verb and a noun.
@@ -105,37 +106,26 @@ const (
 		secret | right | shield | physical | public | bookable | acting | live
 )
 
-// senseNames are the senses as lexicon.txt has them, in their order.
+// senseNames are the senses as package wordlist has them, in their order.
 const senseNames = `read compute produce run add change take out power manage weak either noun settled retire sweep agent fills seals view code
 	artefact report message money access storage tentative wire number many and not subord lead aux prep particle warning unmade
 	live english foreign outside inside involved modal article says supposes bends kept revision picture question pact tells secret
 	right shield physical public bookable acting`
 
-//go:embed lexicon.txt
-var lexiconText string
-
-// lexicon returns the words of lexicon.txt, which explains its form.
+// lexicon returns the words of package wordlist.
 var lexicon = sync.OnceValue(func() (all []entry) {
 	senses := make(map[string]sense)
 	for i, name := range strings.Fields(senseNames) {
 		senses[name] = 1 << i
 	}
-	groups, of := 0, sense(0)
-	for line := range strings.Lines(lexiconText) {
-		words := line
-		if !strings.HasPrefix(line, "\t") {
-			names, rest, ok := strings.Cut(line, ":")
-			if !ok || strings.HasPrefix(line, "#") {
-				continue
-			}
-			groups, of, words = groups+1, 0, rest
-			for name := range strings.FieldsSeq(names) {
-				of |= senses[name]
-			}
+	for i, group := range wordlist.Groups() {
+		of := sense(0)
+		for _, name := range group.Senses {
+			of |= senses[name]
 		}
-		for word := range strings.FieldsSeq(words) {
+		for _, word := range group.Words {
 			spellings := strings.Split(word, "/")
-			all = append(all, entry{spellings[0], groups - 1, of, formsOf(spellings, of)})
+			all = append(all, entry{spellings[0], i, of, formsOf(spellings, of)})
 		}
 	}
 	return all

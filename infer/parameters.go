@@ -2,6 +2,7 @@ package infer
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/internal/schema"
@@ -50,6 +51,7 @@ type parameter struct {
 	dispatched bool              // a command beside what it takes
 	unusual    bool              // its name does not tell that it chooses the deed
 	choices    []choice          // what each of its values does
+	trial      []string          // the values of a text that turn the deed into a trial, and the one that is the deed behind them
 	spoken     string            // the language of the text that is carried out; see parameters.language
 	with       map[string]string // further parts of the text, see annotation.Condition
 }
@@ -64,6 +66,7 @@ type choice struct {
 // parameters is what the schema states about the parameters of a tool.
 type parameters struct {
 	powers   []parameter
+	verbs    []parameter     // texts that choose the deed, and for which the schema lists no choices; see conditions
 	any      bool            // there is a schema
 	choose   bool            // one chooses the deed, and a value of it is understood
 	carries  string          // the last one that carries a method, an operation, a body or code
@@ -74,6 +77,7 @@ type parameters struct {
 	listens  bool            // descriptions are read
 	about    string          // the description of the tool
 	named    string          // its name
+	own      string          // the verb of the name, if it is a firm one that writes
 	repeated map[string]bool // descriptions that most tools of the server have
 	of       *server         // its server, nil if the tool is seen alone
 }
@@ -106,6 +110,16 @@ func (s *step) to(name string, every bool) step {
 		return step{name: name, every: every, depth: 1}
 	}
 	return step{from: s, name: name, every: every, depth: s.depth + 1}
+}
+
+// within reports whether a place is in a member whose name has a word.
+func (s *step) within(word string) bool {
+	for s = s.from; s != nil; s = s.from {
+		if strings.Contains(strings.ToLower(s.name), word) {
+			return true
+		}
+	}
+	return false
 }
 
 // pointer returns the argument of a condition, "" if it has none.
@@ -188,8 +202,12 @@ func (c *parameters) parameter(m *schema.Parameter, ws []word, at *step, operati
 		c.reveals = revealing(ws)
 	}
 	before := len(c.powers)
-	if !c.chooses(p, ws, operation) && p.top {
+	if !(p.top && c.rehearses(p, ws)) && !c.chooses(p, ws, operation) && p.top {
 		c.atTop(p, ws)
+	}
+	if saysVerb(m, ws, at) {
+		p.pointer, p.found = at.pointer(), finding{place: inSchema, word: last.base}
+		c.verbs = append(c.verbs, p)
 	}
 	if c.listens {
 		c.listen(p, last.may(strict))

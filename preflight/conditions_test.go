@@ -116,6 +116,9 @@ func TestWhoOutranksConditions(t *testing.T) {
 	t.Parallel()
 	list, remove := `{"action":"list"}`, `{"action":"delete"}`
 	tool := worst(dangerous, action)
+	verb := annotation.Annotations{ReadOnly: annotation.No, Destructive: annotation.No, Conditions: []annotation.Condition{{
+		Argument: "/action", Absent: annotation.Moderate, Other: annotation.Moderate, Language: "verb",
+	}}}
 	rules := func(r preflight.Rule) preflight.Options {
 		return preflight.Options{Rules: preflight.Rules{"files/act": r}}
 	}
@@ -134,6 +137,11 @@ func TestWhoOutranksConditions(t *testing.T) {
 		{"a rule that does not apply", rules(preflight.When("action", "add").Dangerous()), tool, list, safe},
 		{"a host that counts the worst", preflight.Options{WorstCase: true}, tool, list, dangerous},
 		{"a rule of that host", preflight.Options{WorstCase: true, Rules: preflight.Rules{"files/act": preflight.When("action", "list").Safe()}}, tool, list, safe},
+		{"a verb", preflight.Options{}, verb, remove, dangerous},
+		{"a verb that reads", preflight.Options{}, verb, list, annotation.Moderate},
+		{"a verb in the worst case", preflight.Options{WorstCase: true}, verb, remove, dangerous},
+		{"a verb that reads in the worst case", preflight.Options{WorstCase: true}, verb, list, annotation.Moderate},
+		{"a verb that the host does not read", preflight.Options{Language: func(*middleware.Tool, string) string { return "" }}, verb, remove, annotation.Moderate},
 		{"a trusted server that raises", answers(true, annotation.Destructive()), tool, list, dangerous},
 		{"a trusted server that lowers", answers(true, annotation.ReadOnly()), tool, remove, safe},
 		{"a stranger that raises", answers(false, annotation.Destructive()), tool, list, dangerous},

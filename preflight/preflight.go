@@ -49,8 +49,8 @@ type Options struct {
 	// Rules are the host's rules for calls by their arguments, which decide before the tool's conditions and before any
 	// server; nil means none.
 	Rules Rules
-	// WorstCase gives each call the class of its tool's worst one, whatever the tool's conditions are. False applies
-	// them.
+	// WorstCase gives each call the class of its tool's worst one, whatever the tool's conditions are; of these, only
+	// those count that can only raise. False applies them.
 	WorstCase bool
 	// Texts are probes in the place of the usual ones, or for further languages, by the language that a condition names,
 	// or by the one that this is a kind of: "shell" for "posix-shell".
@@ -211,7 +211,7 @@ func (c *caller) Describe() middleware.Description {
 
 func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
 	_, judges := c.rule(call.Tool)
-	judges = judges || c.Resolver != nil || c.hasPaths(call.Tool) || c.conditional(call.Tool) || call.Tool != nil && optional(call.Tool.Annotations) != nil
+	judges = judges || c.Resolver != nil || c.hasPaths(call.Tool) || c.conditional(call.Tool) || c.raising(call.Tool) || call.Tool != nil && optional(call.Tool.Annotations) != nil
 	if judges && callstate.JudgeOf(ctx) == nil { // a chain.Standard has one of its whole slot
 		ctx = callstate.WithJudge(ctx, c.edits)
 	}
@@ -244,13 +244,18 @@ func (j *judge) rule(tool *middleware.Tool) (Rule, bool) {
 // conditional reports whether a tool has conditions that count.
 func (j *judge) conditional(tool *middleware.Tool) bool { return !j.WorstCase && conditions.Has(tool) }
 
+// raising reports whether a tool has conditions that count in the worst case too.
+func (j *judge) raising(tool *middleware.Tool) bool {
+	return j.WorstCase && conditions.HasRaising(tool)
+}
+
 func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, error) {
 	if call.Tool == nil || call.Tool.Definition == nil {
 		return finding{}, nil
 	}
 	rule, ruled := j.rule(call.Tool)
-	given, conditional := optional(call.Tool.Annotations), j.conditional(call.Tool)
-	if !ruled && !conditional && given == nil && !j.hasPaths(call.Tool) {
+	given, conditional, raising := optional(call.Tool.Annotations), j.conditional(call.Tool), j.raising(call.Tool)
+	if !ruled && !conditional && !raising && given == nil && !j.hasPaths(call.Tool) {
 		return j.answered(ctx, call, finding{})
 	}
 	arguments, err := parse(ctx, call)
@@ -271,13 +276,17 @@ func (j *judge) classify(ctx context.Context, call middleware.Call) (finding, er
 	case conditional:
 		found = finding{what: "condition"}
 		found.over, found.why = conditions.Apply(&call, j.textsOf(call.Tool, roots))
+	case raising:
+		if found.over, found.why = conditions.Raise(&call, j.textsOf(call.Tool, roots)); found.over != nil {
+			found.what = "condition"
+		}
 	case given != nil && !slices.ContainsFunc(given, arguments.given):
 		found = finding{unaddressed, "not addressed", "the call has no " + strings.Join(given, " or ")}
 	}
 	if why := found.strays(call.Tool, roots, arguments); why != "" {
 		return askAbout(why), nil
 	}
-	if conditional || found.over == nil {
+	if conditional || raising || found.over == nil {
 		return j.answered(ctx, call, found)
 	}
 	return found, nil

@@ -5,6 +5,7 @@ package counterpart
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -69,34 +70,57 @@ func Reading(call middleware.Call, tools []*middleware.Tool) (Text, bool) {
 	return Text{Path: path, Read: middleware.Call{Scope: call.Scope, Tool: best, Arguments: arguments}, New: content}, true
 }
 
-// triesOnly is the effect of a condition whose switch makes a call a trial, see package infer.
+// triesOnly is the effect of a condition whose argument makes a call a trial, see package infer.
 const triesOnly = "only tries"
 
-// Preview returns the call as a trial: with the switch on that its class has as harmless, such as dry_run. It is false for
-// a tool without one, and for a call that has it on. Judge the call that is returned, and make it only if it is Safe.
-func Preview(call middleware.Call) (trial middleware.Call, member string, ok bool) {
+// Preview returns the call as a trial, and what makes it one: with the switch on, or the value given, that its class has as
+// harmless, such as "dry_run: true" and "mode: preview". It is false for a tool without one, for a call that is a trial already,
+// and for one with a value that is none of those known: the trial might be of another deed. Judge the call that is returned,
+// and make it only if it is Safe.
+func Preview(call middleware.Call) (trial middleware.Call, with string, ok bool) {
 	for i := range call.Tool.Annotations.Conditions {
 		c := &call.Tool.Annotations.Conditions[i]
 		name := strings.TrimPrefix(c.Argument, "/")
-		harmless := slices.ContainsFunc(c.Values, func(o annotation.Outcome) bool { return o.Value == true && o.Class == annotation.Safe })
-		if c.Effect != triesOnly || !harmless || strings.ContainsAny(name, "/~*") {
+		at := slices.IndexFunc(c.Values, func(o annotation.Outcome) bool { return o.Value != false && o.Class == annotation.Safe })
+		if c.Effect != triesOnly || at < 0 || strings.ContainsAny(name, "/~*") {
 			continue
 		}
 		var given map[string]json.RawMessage
-		if len(call.Arguments) > 0 && (!plain(call.Arguments) || json.Unmarshal(call.Arguments, &given) != nil) || string(given[name]) == "true" {
+		if len(call.Arguments) > 0 && (!plain(call.Arguments) || json.Unmarshal(call.Arguments, &given) != nil) || !isDeed(c, given[name]) {
 			return call, "", false
 		}
 		if given == nil {
 			given = make(map[string]json.RawMessage)
 		}
-		given[name] = json.RawMessage("true")
+		value, err := json.Marshal(c.Values[at].Value)
+		if err != nil {
+			return call, "", false
+		}
+		given[name] = value
 		arguments, err := json.Marshal(given)
 		if err != nil {
 			return call, "", false
 		}
-		return middleware.Call{Scope: call.Scope, Tool: call.Tool, Arguments: arguments}, name, true
+		return middleware.Call{Scope: call.Scope, Tool: call.Tool, Arguments: arguments}, fmt.Sprint(name, ": ", c.Values[at].Value), true
 	}
 	return call, "", false
+}
+
+// isDeed reports whether a value of the argument that makes a call a trial leaves it the deed that is tried: none, a switch
+// that is not on, or a text that is known as the deed.
+func isDeed(c *annotation.Condition, raw json.RawMessage) bool {
+	if raw == nil {
+		return true
+	}
+	var value any
+	if json.Unmarshal(raw, &value) != nil {
+		return false
+	}
+	at := slices.IndexFunc(c.Values, func(o annotation.Outcome) bool { return o.Value == value })
+	if at >= 0 {
+		return c.Values[at].Class != annotation.Safe
+	}
+	return c.Values[0].Value == true
 }
 
 // An Inverse is a call that takes another one back, as far as the names of their tools show.

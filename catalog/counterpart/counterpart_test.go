@@ -73,13 +73,41 @@ func TestPreview(t *testing.T) {
 		``:                              `{"dry_run":true}`,
 		`[1]`:                           "",
 	} {
-		trial, member, ok := counterpart.Preview(middleware.Call{Tool: with, Arguments: json.RawMessage(arguments)})
-		if got := string(trial.Arguments); ok != (want != "") || ok && (got != want || member != "dry_run") {
-			t.Errorf("%s: got %v %s by %q, want %s", arguments, ok, got, member, want)
+		trial, with, ok := counterpart.Preview(middleware.Call{Tool: with, Arguments: json.RawMessage(arguments)})
+		if got := string(trial.Arguments); ok != (want != "") || ok && (got != want || with != "dry_run: true") {
+			t.Errorf("%s: got %v %s by %q, want %s", arguments, ok, got, with, want)
 		}
 	}
 	if _, _, ok := counterpart.Preview(middleware.Call{Tool: tool(t, "db", "delete_rows", 1, "table"), Arguments: json.RawMessage(`{"table":"a"}`)}); ok {
 		t.Error("a tool without a switch has a trial")
+	}
+}
+
+// A mode has one value that only tries, and one that is the deed. A call with any other value has no trial: it might be of
+// another deed.
+func TestPreviewByAMode(t *testing.T) {
+	t.Parallel()
+	definition := &mcp.Tool{Name: "delete_rows", InputSchema: json.RawMessage(`{"type":"object","properties":{
+		"table":{"type":"string"},"mode":{"type":"string","enum":["validate","preview","delete"]}}}`)}
+	made, err := middleware.NewTool("db", definition, infer.Tool(definition))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arguments, want := range map[string]string{
+		`{"table":"a"}`:                   `{"mode":"preview","table":"a"}`,
+		`{"table":"a","mode":"delete"}`:   `{"mode":"preview","table":"a"}`,
+		`{"table":"a","mode":"preview"}`:  "",
+		`{"table":"a","mode":"validate"}`: "",
+		`{"table":"a","mode":"purge"}`:    "",
+		`{"table":"a","mode":"Delete"}`:   "",
+		`{"table":"a","mode":null}`:       "",
+		`{"table":"a","mode":true}`:       "",
+		`{"table":"a","mode":{}}`:         "",
+	} {
+		trial, with, ok := counterpart.Preview(middleware.Call{Tool: made, Arguments: json.RawMessage(arguments)})
+		if got := string(trial.Arguments); ok != (want != "") || ok && (got != want || with != "mode: preview") {
+			t.Errorf("%s: got %v %s by %q, want %s", arguments, ok, got, with, want)
+		}
 	}
 }
 

@@ -51,7 +51,12 @@ func (d Decision) checkConditions() error {
 	}
 	worst := annotation.Safe
 	for i := range d.Conditions {
-		worst = min(worst, d.Conditions[i].Worst())
+		c := &d.Conditions[i]
+		if c.OnlyRaises() { // it lowers nothing
+			worst = min(worst, c.Absent, c.Other)
+			continue
+		}
+		worst = min(worst, c.Worst())
 	}
 	if worst != d.Class {
 		return fmt.Errorf("its conditions are %s at worst, and its class is %s; give both the same", worst, d.Class)

@@ -4,6 +4,7 @@ package conditions
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/fairlead-go/fairlead/annotation"
 	"github.com/fairlead-go/fairlead/audit/redact"
@@ -22,15 +23,42 @@ func Has(tool *middleware.Tool) bool { return tool != nil && len(tool.Annotation
 // is applied to the accepted tool, whose own conditions count.
 func Apply(call *middleware.Call, judge annotation.Judge) (over callstate.Over, why string) {
 	arguments := bytes.Clone(call.Arguments) // whatever the caller does to its bytes
-	showable := func(language, text string) (annotation.Safety, string) {
-		class, why := judge(language, text)
-		return class, trim.Bytes(new(redact.Redactor).Text(why), maxReason) // it may be a part of the text
-	}
 	over = func(a annotation.Annotations) annotation.Annotations {
-		a, _ = a.For(arguments, showable)
+		a, _ = a.For(arguments, showable(judge))
 		return a
 	}
-	return over, call.Tool.Annotations.Decide(arguments, showable).Why
+	return over, call.Tool.Annotations.Decide(arguments, showable(judge)).Why
+}
+
+// HasRaising reports whether an argument can make a call of a tool stricter than the tool.
+func HasRaising(tool *middleware.Tool) bool {
+	return tool != nil && slices.ContainsFunc(tool.Annotations.Conditions, func(c annotation.Condition) bool { return c.OnlyRaises() })
+}
+
+// Raise is [Apply] for a host that counts the worst case of each tool: nothing lowers a class, and the conditions that can
+// only raise still do. Over is nil if they leave the call as it is.
+func Raise(call *middleware.Call, judge annotation.Judge) (over callstate.Over, why string) {
+	arguments := bytes.Clone(call.Arguments)
+	raise := func(a annotation.Annotations) (annotation.Annotations, string) {
+		only := a
+		only.Conditions = slices.DeleteFunc(slices.Clone(a.Conditions), func(c annotation.Condition) bool { return !c.OnlyRaises() })
+		if raised, d := only.For(arguments, showable(judge)); d.Class < a.Safety() {
+			return raised, d.Why
+		}
+		return a, ""
+	}
+	if _, why = raise(call.Tool.Annotations); why == "" {
+		return nil, ""
+	}
+	return func(a annotation.Annotations) annotation.Annotations { a, _ = raise(a); return a }, why
+}
+
+// showable returns the judge with reasons that may be shown: they may be a part of the text.
+func showable(judge annotation.Judge) annotation.Judge {
+	return func(language, text string) (annotation.Safety, string) {
+		class, why := judge(language, text)
+		return class, trim.Bytes(new(redact.Redactor).Text(why), maxReason)
+	}
 }
 
 // maxReason is how long the reason of a probe may be.
@@ -46,7 +74,7 @@ func Mildest(a annotation.Annotations, reads func(language string) bool) annotat
 		for _, o := range c.Values {
 			best = max(best, o.Class)
 		}
-		if c.Language != "" && len(c.Values) == 0 && reads(c.Language) {
+		if c.Language != "" && !c.OnlyRaises() && len(c.Values) == 0 && reads(c.Language) {
 			best = annotation.Safe
 		}
 		worst, mildest = min(worst, c.Worst()), min(mildest, best)

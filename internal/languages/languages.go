@@ -12,6 +12,10 @@ import (
 	"github.com/fairlead-go/fairlead/internal/shell"
 )
 
+// Verb is the language of a text that chooses what a tool does. It is none of Names, since its probe only raises a class: no
+// other text may be judged by it, and it may not be judged as another one.
+const Verb = "verb"
+
 // A Probe reads a text of one language. One that it does not understand is not a read.
 type Probe func(text string) probes.Verdict
 
@@ -74,6 +78,9 @@ func Of(language string) Probe { return all[language] }
 // Judge is the [annotation.Judge] of conditions for which the host has set nothing. A text that is not certain to read
 // asks, and a language that has no probe is Unknown.
 func Judge(language, text string) (class annotation.Safety, why string) {
+	if language == Verb {
+		return probes.Verb(text)
+	}
 	probe := all[language]
 	if probe == nil {
 		return annotation.Unknown, ""

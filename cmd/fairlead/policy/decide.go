@@ -249,7 +249,10 @@ func (p *Policy) Explain(t *middleware.Tool) string {
 	for _, one := range p.Probes {
 		if one.Tool.Matches(t.Server, t.Name()) {
 			as := "judged as " + one.As
-			if one.As == "" {
+			switch {
+			case one.As == "" && one.Language == "verb":
+				as = "not judged, so that none of them asks"
+			case one.As == "":
 				as = "not judged, so that each asks"
 			}
 			fmt.Fprintf(&b, "  %s: texts in %s are %s by %q\n", p.At(one.Line), safetext.Line(one.Language), as, one.Tool)

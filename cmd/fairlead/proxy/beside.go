@@ -60,7 +60,7 @@ func preview(ctx context.Context, call middleware.Call) *hitl.Preview {
 		return nil
 	}
 	call.Tool = found
-	trial, member, ok := counterpart.Preview(call)
+	trial, with, ok := counterpart.Preview(call)
 	if !ok {
 		return nil
 	}
@@ -68,7 +68,7 @@ func preview(ctx context.Context, call middleware.Call) *hitl.Preview {
 	if !made { // it is not harmless, so that there was none that could fail
 		return nil
 	}
-	shown := &hitl.Preview{With: member + ": true", Failed: true}
+	shown := &hitl.Preview{With: with, Failed: true}
 	if res != nil {
 		shown.Answer, shown.Failed = textOnce(res), res.IsError
 	}

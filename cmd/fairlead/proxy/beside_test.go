@@ -83,6 +83,38 @@ func TestQuestionShowsWhatIsOverwritten(t *testing.T) {
 	}
 }
 
+// A mode that tries is set for the trial alone. A value that the class does not know has no trial.
+func TestQuestionShowsATrialByAMode(t *testing.T) {
+	t.Parallel()
+	byMode := strings.Replace(deleteAll, `"dry_run":{"type":"boolean"}`, `"mode":{"type":"string","enum":["execute","preview"]}`, 1)
+	for arguments, want := range map[string]string{
+		`{"table":"orders","mode":"execute"}`: "mode: preview",
+		`{"table":"orders"}`:                  "mode: preview",
+		`{"table":"orders","mode":"purge"}`:   "",
+	} {
+		s := newPlain(byMode)
+		s.answers(func(method, params string) string {
+			if method != "tools/call" || !strings.Contains(params, `"preview"`) {
+				return ""
+			}
+			return `{"content":[{"type":"text","text":"would delete 12 rows"}]}`
+		})
+		person := new(asked)
+		c := s.client(t, s.proxy(t, proxy.Options{Policy: decided(t, `{"previews":["plain/*"]}`), Confirm: person}))
+		c.call(`{"name":"delete_rows","arguments":` + arguments + `}`)
+		if len(person.all) != 1 {
+			t.Fatalf("%s: %d questions", arguments, len(person.all))
+		}
+		calls := strings.Join(s.calls(), "\n")
+		switch got := person.all[0].Preview; {
+		case want == "" && (got != nil || strings.Contains(calls, "preview")):
+			t.Errorf("%s: there was a trial: %v, %s", arguments, got, calls)
+		case want != "" && (got == nil || got.With != want || got.Answer != "would delete 12 rows" || string(person.all[0].Arguments) != arguments):
+			t.Errorf("%s: got %+v about %s", arguments, got, person.all[0].Arguments)
+		}
+	}
+}
+
 // A trial is made only if the policy wants it, and an edit of a call with a trial is tried and asked about anew.
 func TestQuestionShowsATrial(t *testing.T) {
 	t.Parallel()

@@ -21,6 +21,7 @@ func conditional() *mcp.Server {
 			"filename": {"type": "string", "description": "Filename to save the messages to. If not provided, they are returned as text."}}`},
 		{"manage_orders", "Manage the orders.", `{"action": {"type": "string", "enum": ["list", "get", "add", "delete"]}, "id": {"type": "string"}}`},
 		{"delete_orders", "Delete all orders.", `{"dry_run": {"type": "boolean", "description": "Only report what would be deleted."}}`},
+		{"orders", "List the orders.", `{"method": {"type": "string"}, "id": {"type": "string"}}`},
 		{"query", "Run a read-only SQL query", `{"sql": {"type": "string"}}`},
 		{"run_command", "Run a shell command.", `{"command": {"type": "string", "description": "The shell command to run."}}`},
 	} {
@@ -55,6 +56,10 @@ func TestConditionsDecideWhoIsAsked(t *testing.T) {
 		{"delete_orders", `{"dry_run": true}`, true, ""},
 		{"delete_orders", `{"dry_run": "true"}`, false, "dry_run is not one of the known values"},
 		{"delete_orders", `{}`, false, "dry_run is not given"},
+		{"orders", `{"method": "list"}`, true, ""},
+		{"orders", `{}`, true, ""},
+		{"orders", `{"method": "delete", "id": "7"}`, false, `method: the word "delete" (chooses the deed)`},
+		{"orders", `{"Method": "list"}`, false, "method is given twice or in another case"},
 		{"query", `{"sql": "SELECT 1"}`, true, ""},
 		{"query", `{"sql": "COMMIT; DROP TABLE customers;"}`, false, `a second statement, and the word "COMMIT"`},
 		{"query", `{"sql": "DELETE FROM customers"}`, false, `"DELETE" does not begin a SELECT`},
@@ -80,7 +85,7 @@ func TestConditionsDecideWhoIsAsked(t *testing.T) {
 				wasAsked = true
 			default:
 			}
-			runs := c.reads && name != "the worst case"
+			runs := c.reads && (name != "the worst case" || c.tool == "orders") // whose verb only raises
 			if name == "the worst case" && c.tool == "get_messages" {
 				continue // which reads, and is as strict as inference finds it
 			}
@@ -107,7 +112,7 @@ func TestConditionsDecideWhoIsAsked(t *testing.T) {
 // A tool is shown to who may only read if it has a call that reads, and with the hints of its worst call.
 func TestConditionsInLists(t *testing.T) {
 	t.Parallel()
-	all := []string{"delete_orders", "get_messages", "manage_orders", "query", "run_command"}
+	all := []string{"delete_orders", "get_messages", "manage_orders", "orders", "query", "run_command"}
 	f, _ := inFrontOf(t, "conditional", proxy.Options{ReadOnly: true, Annotate: true})
 	list, err := f.ListTools(mcptest.Context(t), nil)
 	if err != nil {
@@ -116,6 +121,9 @@ func TestConditionsInLists(t *testing.T) {
 	var shown []string
 	for _, tool := range list.Tools {
 		shown = append(shown, tool.Name)
+		if tool.Name == "orders" {
+			continue // whose worst call is one that its schema does not state
+		}
 		if tool.Annotations.ReadOnlyHint || tool.Name != "get_messages" && !*tool.Annotations.DestructiveHint {
 			t.Errorf("%s is shown as %+v", tool.Name, tool.Annotations)
 		}
@@ -124,7 +132,7 @@ func TestConditionsInLists(t *testing.T) {
 		t.Errorf("shown are %v, want %v", shown, all)
 	}
 	f, _ = inFrontOf(t, "conditional", proxy.Options{Policy: decided(t, `{"readOnly": true, "worstCase": true}`)})
-	if got := names(t, f.ClientSession); len(got) > 0 {
+	if got := names(t, f.ClientSession); !slices.Equal(got, []string{"orders"}) {
 		t.Errorf("in the worst case %v is shown", got)
 	}
 }
