@@ -50,7 +50,7 @@ func TestQuestionsThatDeceive(t *testing.T) {
 	})
 	for _, tt := range []struct{ name, tool, does, arguments, want string }{
 		{"B403: a second recipient of a message", "mail/send_email", mailed, object("to", "ann@x.example", "email", "eve@y.example", "subject", "Hi"), `Send email to ann@x.example, email eve@y.example: "Hi"`},
-		{"B403: a second recipient of money", "bank/transfer_money", paid, object("recipient", "ann", "iban", "DE02", "amount", 1, "currency", "EUR"), `Transfer money: 1 EUR to ann, iban DE02`},
+		{"B403: a second recipient of money", "bank/transfer_money", paid, object("recipient", "ann", "iban", "DE02", "amount", 1, "currency", "EUR"), `Transfer money: amount 1, currency EUR, to ann, iban DE02`},
 		{"B406: a name that soothes", "x/update_nothing_important", "Update.", object("path", "a"), `Call x/update_nothing_important with path a; its server describes it so: "Update."`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -84,6 +84,12 @@ func TestCalls(t *testing.T) {
 			{"move", "files/move_file", "Move or rename files and directories.", `{"source":"a.txt","destination":"old/a.txt"}`, nil},
 			{"mail", "mail/send_email", "Send an email.", `{"to":["x@y.example"],"subject":"Invoice","body":"Dear Eve,\n\nplease pay.\n"}`, nil},
 			{"payment", "bank/transfer_money", "Transfer money to an account.", `{"recipient":"DE02120300000000202051","amount":1200,"currency":"EUR","subject":"rent"}`, nil},
+			{"payment with a fraction", "bank/transfer_money", "Transfer money to an account.", `{"recipient":"DE02","amount":12.50,"fee":0.30,"currency":"EUR"}`, nil},
+			{"payment in cents", "shop/create_refund", "Create a refund for a charge.", `{"charge":"ch_1","amount":500,"currency":"usd"}`, func(r *hitl.Request) {
+				r.Tool.Definition.InputSchema = json.RawMessage(`{"type":"object","properties":{"charge":{"type":"string"},"currency":{"type":"string"},
+					"amount":{"type":"integer","description":"A positive integer in cents: \" 500 USD"}}}`)
+			}},
+			{"amount in cents by its name", "shop/create_refund", "Create a refund for a charge.", `{"charge":"ch_1","amount_cents":500,"currency":"usd"}`, nil},
 			{"payment without a currency", "shop/create_refund", "Create a refund for a charge.", `{"charge":"ch_1","amount":500}`, nil},
 			{"SQL", "db/query", "Execute a SQL query against the database.", `{"sql":"DELETE FROM orders\nWHERE id < 100"}`, nil},
 			{"shell", "box/run_command", "Run a shell command.", `{"command":"rm -rf build"}`, nil},

@@ -63,38 +63,6 @@ func commands(text string) (all []Effect) {
 	return all
 }
 
-// amounts returns the numbers of money that are not in the sentence, with their currency.
-func (c *call) amounts() (all []Effect) {
-	currency := c.one(currencies...)
-	if currency == "" && concern(c.tool) != moves {
-		return nil
-	}
-	if currency == "" {
-		currency = "(no currency is given)"
-	}
-	shown := false // the first one of these is in the sentence of a payment
-	for _, m := range c.members {
-		words := wordsOf(m.Name)
-		if !slices.ContainsFunc(words, func(w string) bool { return money[w] }) || slices.Contains(currencies, m.Name) {
-			continue
-		}
-		value, n := phrase(m.Value)
-		if n != 1 || strings.ContainsFunc(value, func(r rune) bool { return unicode.IsLetter(r) || r == '"' }) {
-			continue
-		}
-		if inSentence := slices.Contains(sums, m.Name) && !shown && pay(c) != ""; inSentence {
-			shown = true
-			continue
-		}
-		all = append(all, Effect{Text: fmt.Sprintf("%s: %s %s", safetext.Word(m.Name, maxWord), value, currency)})
-	}
-	return all
-}
-
-var money = map[string]bool{
-	"amount": true, "total": true, "price": true, "fee": true, "tip": true, "tax": true, "cost": true, "subtotal": true, "deposit": true, "budget": true,
-}
-
 // A token is a word of a statement, or a sign.
 type token struct {
 	text  string

@@ -17,9 +17,9 @@ func act(c *call) string {
 	if c.verb == "" {
 		return ""
 	}
-	place := " of " + c.server
+	place := c.at(" of ")
 	if slices.Contains(bringing, c.verb) {
-		place = " on " + c.server
+		place = c.at(" on ")
 	}
 	its := c.repository()
 	if its != "" {
@@ -34,7 +34,7 @@ func act(c *call) string {
 		sign = ": "
 		object, name := c.object()
 		if object == "" && c.noun == "" && its == "" {
-			place = " on " + c.server
+			place = c.at(" on ")
 		}
 		text, left = strings.TrimSuffix(c.verbNoun()+" "+object, " ")+place, name
 		if object != "" && c.isNoun(name) {
@@ -50,6 +50,17 @@ func act(c *call) string {
 		text += sign + with
 	}
 	return text
+}
+
+// at returns the server behind a word. It is called a server if its name can be read as the thing: file a.txt of files.
+func (c *call) at(word string) string {
+	noun := strings.Fields(c.noun)
+	for _, its := range wordsOf(c.tool.Server) {
+		if len(noun) > 0 && single(its) == single(noun[len(noun)-1]) {
+			return word + "the server " + c.server
+		}
+	}
+	return word + c.server
 }
 
 // several is the sentence of a list of things that a call acts on, without the rest of its arguments; "" for none.

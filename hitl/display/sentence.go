@@ -65,7 +65,7 @@ func callOf(r hitl.Request) *call {
 	for i := range r.Tool.Annotations.Conditions {
 		known := &r.Tool.Annotations.Conditions[i]
 		text, ok := c.string(strings.TrimPrefix(known.Argument, "/"))
-		if known.Language == "" || !ok || c.language != "" {
+		if known.Language == "" || known.OnlyRaises() || !ok || c.language != "" {
 			continue
 		}
 		c.language, c.text, c.also = known.Language, text, make(map[string]string)
@@ -381,32 +381,6 @@ var (
 	recipients = []string{"to", "recipient", "recipients", "email", "emails", "to_email", "channel", "channel_id", "chat_id", "user", "user_id", "group_id", "phone", "address"}
 	about      = []string{"subject", "title", "message", "text", "body", "content", "comment"}
 )
-
-// The members that have what is paid, and in which currency.
-var (
-	sums       = []string{"amount", "total", "price", "value"}
-	currencies = []string{"currency", "currency_code", "currencyCode"}
-)
-
-// pay is the sentence of money that moves.
-func pay(c *call) string {
-	amount := c.one(sums...)
-	if amount == "" || c.verb == "" || concerns[c.verb] != moves && concern(c.tool) != moves {
-		return ""
-	}
-	currency := c.one(currencies...)
-	if currency == "" {
-		currency = "(no currency is given)"
-	}
-	text := fmt.Sprintf("%s: %s %s", c.verbNoun(), amount, currency)
-	if to := c.all(" to ", "to", "recipient", "payee", "iban", "account", "destination", "to_account", "customer", "charge"); to != "" {
-		return text + to
-	}
-	if about := c.with(slices.Concat(sums, currencies)...); about != "" {
-		text += "; " + about
-	}
-	return text
-}
 
 // move is the sentence of a thing that gets another place.
 func move(c *call) string {
