@@ -108,7 +108,8 @@ func clientOf(ctx context.Context) string {
 // to it together; one alone still goes to Confirm.
 //
 // ConfirmGroup returns the decision on each request, by its ID. A request that is missing is
-// denied, an ID that was not asked about has no effect, and an error denies all. The context
+// denied, an ID that was not asked about has no effect, and an error denies all. One with the
+// verdict [Apart] was not shown, and goes to Confirm. The context
 // ends when no call waits for an answer; each request has its own Deadline.
 type GroupConfirmer interface {
 	Confirmer
@@ -123,11 +124,14 @@ func (a *asker) ask(ctx context.Context, request Request) (Decision, error) {
 		ticket.Asking()
 		return a.confirmer.Confirm(ctx, request)
 	}
-	return a.groups.Ask(ctx, ticket, request.ID, request, func(ctx context.Context, requests []Request) (map[string]Decision, error) {
+	decision, err := a.groups.Ask(ctx, ticket, request.ID, request, func(ctx context.Context, requests []Request) (map[string]Decision, error) {
 		if len(requests) == 1 {
-			decision, err := together.Confirm(ctx, requests[0])
-			return map[string]Decision{requests[0].ID: decision}, err
+			return map[string]Decision{requests[0].ID: {Verdict: Apart}}, nil
 		}
 		return together.ConfirmGroup(ctx, requests)
 	})
+	if err == nil && decision.Verdict == Apart {
+		return a.confirmer.Confirm(ctx, request)
+	}
+	return decision, err
 }

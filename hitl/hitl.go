@@ -76,6 +76,9 @@ type Verdict uint8
 const (
 	Denied Verdict = iota
 	Approved
+	// Apart is no answer: a [GroupConfirmer] has left the question out of the dialog, and Confirm is asked next. From
+	// Confirm it is a denial.
+	Apart
 )
 
 // A Decision is a person's answer with what belongs to it. The zero value denies.

@@ -1,5 +1,6 @@
 // Package elicit asks the user of the client that called the host's own server, by
-// MCP's elicitation: a form with one choice, shown by the client before the tool runs.
+// MCP's elicitation: a form with one choice, shown by the client before the tool runs. The calls of
+// one turn (package batch) are in one form, each with a choice of its own.
 //
 // The client is the user's agent and can say what it likes, so that this guards
 // users against servers' tools and models, and not a server against its clients.
@@ -43,6 +44,9 @@ const leastKey = 32
 // the scope, the exact arguments and what was offered to be remembered, until the question ends. What is
 // forged, altered, swapped or late is a denial, and so is a second answer, since the store has the question open
 // once.
+//
+// It is a [hitl.GroupConfirmer] for clients of the first kind. A call has its own form if not all of it has room in the
+// form of its turn, and so has each call of a newer client, which answers to one call.
 //
 // Only an accepted form with allow approves. Where the client cannot be asked the
 // error is an [ErrUnsupported]. New panics on a Key that is too short.
@@ -95,15 +99,24 @@ func (c *confirmer) Confirm(ctx context.Context, request hitl.Request) (hitl.Dec
 	if req.ProtocolVersion() >= incoming.InputRequired {
 		return hitl.Decision{}, &hitl.PendingError{Requests: mcp.InputRequestMap{inputKey: form}, State: c.seal(request)}
 	}
+	res, err := show(ctx, form)
+	if err != nil {
+		return hitl.Decision{}, err
+	}
+	return decide(req, res, request)
+}
+
+// show has the client of the request that ctx carries show a form while its call waits.
+func show(ctx context.Context, form *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	ask := incoming.ElicitOf(ctx)
 	if ask == nil {
-		return hitl.Decision{}, unsupported("its request has no session")
+		return nil, unsupported("its request has no session")
 	}
 	res, err := ask(ctx, form)
 	if err != nil {
-		return hitl.Decision{}, fmt.Errorf("elicit: no answer from the client: %w", err)
+		return nil, fmt.Errorf("elicit: no answer from the client: %w", err)
 	}
-	return decide(req, res, request)
+	return res, nil
 }
 
 // question is what the client is asked: a form, or a page to open.

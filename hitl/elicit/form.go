@@ -41,8 +41,7 @@ func question(request hitl.Request) (*mcp.ElicitParams, error) {
 		}
 		properties["remember"] = map[string]any{"type": "string", "title": "Remember an approval", "enum": names, "enumNames": texts, "default": names[0]}
 	}
-	properties["instead"] = map[string]any{"type": "string", "title": "After a denial, tell the model", "enum": hitl.Instead[:]}
-	properties["reason"] = map[string]any{"type": "string", "title": "Or in your own words", "maxLength": maxReason}
+	afterDenial(properties)
 	for i, m := range request.Free {
 		properties[freeName(i)] = map[string]any{"type": "boolean", "title": "If it is remembered with these arguments, " + safetext.Word(m.Name, maxText) + " may differ", "description": m.String()}
 	}
@@ -52,10 +51,25 @@ func question(request hitl.Request) (*mcp.ElicitParams, error) {
 	}, nil
 }
 
-// message is the text over the form: the call, why it is asked about, and all that will be sent.
+// afterDenial adds the fields for what the model reads after a denial.
+func afterDenial(properties map[string]any) {
+	properties["instead"] = map[string]any{"type": "string", "title": "After a denial, tell the model", "enum": hitl.Instead[:]}
+	properties["reason"] = map[string]any{"type": "string", "title": "Or in your own words", "maxLength": maxReason}
+}
+
+// message is the text over the form of one call.
 func message(request hitl.Request) (string, error) {
+	text, err := describe(request)
+	if err != nil {
+		return "", err
+	}
+	return "Allow this call? If you do not know what it is for, deny it.\n\n" + text, nil
+}
+
+// describe writes a call, why it is asked about, and all that will be sent. It is an error if not all of that is in sight in
+// a form: what is not seen is not approved.
+func describe(request hitl.Request) (string, error) {
 	var b strings.Builder
-	b.WriteString("Allow this call? If you do not know what it is for, deny it.\n\n")
 	row := func(name string, texts ...string) {
 		for _, text := range texts {
 			if text != "" {
@@ -124,20 +138,31 @@ var (
 	errClosed = errors.New("elicit: the form was closed without a decision")
 )
 
+// filled reports whether a form came back with answers; if not, its user denies. An error is a form that does not count.
+func filled(req *mcp.CallToolRequest, res *mcp.ElicitResult) (bool, error) {
+	switch _, addresses := canShow(req); {
+	case res == nil:
+		return false, errForm
+	case res.Action == "decline":
+		return false, nil
+	case res.Action == "cancel":
+		return false, errClosed
+	case res.Action != "accept":
+		return false, errForm
+	case addresses:
+		return false, unsupported("its user was sent to a page")
+	}
+	return true, nil
+}
+
 // decide reads a form that came back. Anything but exactly one of its answers does not count.
 func decide(req *mcp.CallToolRequest, res *mcp.ElicitResult, request hitl.Request) (hitl.Decision, error) {
 	decision := hitl.Decision{By: user(req)}
-	switch _, addresses := canShow(req); {
-	case res == nil:
-		return hitl.Decision{}, errForm
-	case res.Action == "decline":
+	switch ok, err := filled(req, res); {
+	case err != nil:
+		return hitl.Decision{}, err
+	case !ok:
 		return decision, nil
-	case res.Action == "cancel":
-		return hitl.Decision{}, errClosed
-	case res.Action != "accept":
-		return hitl.Decision{}, errForm
-	case addresses:
-		return hitl.Decision{}, unsupported("its user was sent to a page")
 	}
 	members := make(map[string]string, len(request.Free))
 	for i, m := range request.Free {
