@@ -59,12 +59,15 @@ func (h *Webhook) send(ctx context.Context, request hitl.Request, q display.Ques
 	for _, p := range q.Parts {
 		size, lines = size+p.Bytes, lines+p.Lines
 	}
+	data := map[string]any{
+		"tool": request.Tool.String(), "class": request.Tool.Safety().String(), "until": request.Deadline.UTC().Format(time.RFC3339), "host": h.host,
+		"values": len(q.Parts), "bytes": size, "lines": lines,
+	}
+	if request.Number > 0 { // notifications of one turn may arrive in another order
+		data["call"] = request.Number
+	}
 	body, err := json.Marshal(map[string]any{
-		"type": "approval.waiting", "timestamp": now.Format(time.RFC3339),
-		"data": map[string]any{
-			"tool": request.Tool.String(), "class": request.Tool.Safety().String(), "until": request.Deadline.UTC().Format(time.RFC3339), "host": h.host,
-			"values": len(q.Parts), "bytes": size, "lines": lines,
-		},
+		"type": "approval.waiting", "timestamp": now.Format(time.RFC3339), "data": data,
 		"text": plain.Replace(text + " on " + h.host + ": run fairlead approve there"),
 	})
 	if err != nil {
