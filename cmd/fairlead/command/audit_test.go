@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -145,5 +146,23 @@ func TestCallsWithoutAnEndAreNamed(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil || len(r.Open) != 1 || r.Open[0].Tool != "delete_account" {
 		t.Errorf("%v in %s", err, stdout)
+	}
+}
+
+// A folder in place of the record's file is a mistake whose next step is named, and nothing is written beside it.
+func TestRecordInAFolderHasANextStep(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"proxy", "--", "true"}, {"call", "delete_account", "--arguments", `{"id":7}`, lying(t)}} {
+		parent := t.TempDir()
+		folder := filepath.Join(parent, "calls")
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		all := slices.Concat(args[:1], []string{"--audit", folder}, args[1:])
+		code, _, said := program(t, "y\n", all...)
+		left, err := os.ReadDir(parent)
+		if code == exitOK || err != nil || len(left) != 1 || !strings.Contains(said, "it is a folder; name a file in it, such as "+filepath.Join(folder, "calls.jsonl")) {
+			t.Errorf("%q: got %d, %s; beside it are %v", all, code, said, left)
+		}
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -159,9 +161,9 @@ func record(s *chain.Standard, path string) (ended func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil
 	}
-	file, err := audit.OpenFile(path, nil)
+	file, err := openRecord(path, nil)
 	if err != nil {
-		return nil, fmt.Errorf("--audit %s: %w; name a file in a folder that is there", path, err)
+		return nil, err
 	}
 	trail := audit.New(file, audit.Options{})
 	s.Audit = trail
@@ -172,6 +174,18 @@ func record(s *chain.Standard, path string) (ended func() error, err error) {
 		}
 		return file.Close()
 	}, nil
+}
+
+// openRecord opens the file that --audit names.
+func openRecord(path string, log *slog.Logger) (*audit.File, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("--audit %s: it is a folder; name a file in it, such as %s", path, filepath.Join(path, "calls.jsonl"))
+	}
+	file, err := audit.OpenFile(path, log)
+	if err != nil {
+		return nil, fmt.Errorf("--audit %s: %w; name a file in a folder that is there", path, err)
+	}
+	return file, nil
 }
 
 // find returns the tool of the name, which may follow that of its server.

@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/connect"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/hook"
@@ -294,9 +293,9 @@ func (o *hookFlags) guard(cmd *cobra.Command, stays bool) (g *hook.Guard, end fu
 		return nil, nil, err
 	}
 	if o.audit != "" {
-		file, err := audit.OpenFile(o.audit, log)
+		file, err := openRecord(o.audit, log)
 		if err != nil {
-			return nil, nil, fmt.Errorf("--audit: %w", err)
+			return nil, nil, err
 		}
 		ends = append(ends, file.Close)
 		options.Audit, options.Doubt = file, inDoubt(file, nil, log)

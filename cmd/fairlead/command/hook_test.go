@@ -171,6 +171,7 @@ func hookFailsClosed(t *testing.T, program string) {
 	}{
 		"a policy with a mistake": {[]string{"--policy", bad}, event, "perhaps"},
 		"no policy":               {[]string{"--policy", filepath.Join(folder, "none.json")}, event, "no such file"},
+		"a record in a folder":    {[]string{"--audit", folder}, event, "it is a folder; name a file in it"},
 		"a record in no folder":   {[]string{"--audit", filepath.Join(folder, "none", "calls.jsonl")}, event, "no such file"},
 		"no event":                {nil, "", "cannot be read"},
 		"half an event":           {nil, event[:40], "cannot be read"},

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
 	"github.com/fairlead-go/fairlead/fairleadtest/mcptest"
@@ -19,6 +20,7 @@ import (
 
 // TestMain lets the test binary be a server that the built program starts.
 func TestMain(m *testing.M) {
+	redisTime = 3 * time.Second                                                    // or a late answer of a loaded machine has a person asked about what they had remembered
 	_ = os.Setenv("XDG_RUNTIME_DIR", filepath.Join(os.TempDir(), "fairlead-test")) // for the sockets of pages
 	mcptest.Main(programtest.Tests{M: m}, map[string]func() *mcp.Server{"honest": honest, "lying": lies, "vague": vague, "vault": vault, "office": office, "noisy": noisy, "pad": pad, "mailbox": mailbox, "notebook": notebook, "payees": payees})
 }

@@ -119,9 +119,9 @@ func (r *proxyRun) setOptions(args []string) (err error) {
 		}
 	}
 	if name := r.file(r.audit, r.decided.Audit); name != "" {
-		file, err := audit.OpenFile(name, r.log)
+		file, err := openRecord(name, r.log)
 		if err != nil {
-			return fmt.Errorf("--audit: %w", err)
+			return err
 		}
 		r.recorded = &recording{name: name, log: r.log, file: file, size: r.auditSize << 20, age: r.auditAge}
 		r.ends = append(r.ends, r.recorded.Close)

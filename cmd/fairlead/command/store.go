@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/owned"
 	"github.com/fairlead-go/fairlead/cmd/fairlead/proxy"
@@ -131,13 +132,17 @@ func openKept(name string, log *slog.Logger) (*approvals.File, error) {
 	return approvals.OpenFile(name, log)
 }
 
+// redisTime bounds one operation of Redis; 0 means the package's own time. An approval whose answer comes later does not
+// count, and the person is asked again. Tests set more, for machines with much else to do.
+var redisTime time.Duration
+
 // openStore connects to the Redis of --store.
 func (o *proxyFlags) openStore(ctx context.Context, servers []proxy.Server, log *slog.Logger) (*redis.Store, error) {
 	name, err := serversName(servers)
 	if err != nil {
 		return nil, err
 	}
-	options := redis.Options{Prefix: "fairlead:" + name, Logger: log}
+	options := redis.Options{Prefix: "fairlead:" + name, Logger: log, Timeout: redisTime}
 	if o.observed != nil {
 		options.Observe = o.observed("redis")
 	}
