@@ -119,7 +119,7 @@ func (r release) checksums() error {
 	}
 	var lines strings.Builder
 	for _, entry := range entries {
-		if entry.Name() == sumsName {
+		if entry.Name() == sumsName || entry.Name() == sumsName+".sig" {
 			continue
 		}
 		content, err := os.ReadFile(filepath.Join(r.out, entry.Name()))

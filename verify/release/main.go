@@ -4,7 +4,8 @@
 //	go -C verify run ./release -version v0.1.0 -time 1790000000 -programs DIR -out DIR
 //
 // The programs are DIR/linux_amd64/fairlead, DIR/windows_arm64/fairlead.exe and so on. Equal programs, version and time
-// give equal bytes. Files that are in the folder of the output already have checksums as well.
+// give equal bytes. Files that are in the folder of the output already have checksums as well. The checksums are signed if
+// FAIRLEAD_RELEASE_KEY names an SSH key.
 package main
 
 import (
@@ -31,7 +32,11 @@ func main() {
 		os.Exit(2)
 	}
 	r.version, r.time = number(*version), time.Unix(*seconds, 0).UTC()
-	if err := r.write(); err != nil {
+	err := r.write()
+	if err == nil {
+		err = r.sign(os.Getenv(keyVariable))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
