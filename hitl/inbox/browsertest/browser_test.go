@@ -225,7 +225,7 @@ func TestKeyboard(t *testing.T) {
 		chromedp.KeyEvent("y"), chromedp.KeyEvent("j"), chromedp.KeyEvent("y"))
 	d.wantExecuted(0, "") // a key alone decides nothing
 	const focused = `document.activeElement.getAttribute("aria-label") ?? ""`
-	if focused := got[string](d, d.browser, focused); focused != "Approve: Delete file a.txt of files" {
+	if focused := got[string](d, d.browser, focused); focused != "Approve: Delete file a.txt of the server files" {
 		t.Errorf("the focus is on %q", focused)
 	}
 	d.do(d.browser, chromedp.KeyEvent("n"), chromedp.KeyEvent(kb.Enter), reads("files/delete_file: denied."))
@@ -299,7 +299,7 @@ func TestTogether(t *testing.T) {
 			d.screenshot(d.browser, "together")
 			c := d.calls(`{"path":"c.txt"}`)
 			d.do(d.browser, reads("c.txt"), chromedp.KeyEvent("j"), chromedp.KeyEvent("j"), chromedp.KeyEvent("y"), chromedp.KeyEvent(" "))
-			if label := got[string](d, d.browser, `document.querySelector(":checked").labels[0].innerText.trim()`); label != "Decide this one: Delete file a.txt of files" {
+			if label := got[string](d, d.browser, `document.querySelector(":checked").labels[0].innerText.trim()`); label != "Decide this one: Delete file a.txt of the server files" {
 				t.Errorf("the box that is ticked is %q", label)
 			}
 			press := []chromedp.Action[chromedp.Void]{chromedp.Evaluate[chromedp.Void](`document.querySelector('button[value="approve"]').focus()`), chromedp.KeyEvent(kb.Enter)}
