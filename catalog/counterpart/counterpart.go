@@ -112,15 +112,15 @@ func isDeed(c *annotation.Condition, raw json.RawMessage) bool {
 	if raw == nil {
 		return true
 	}
-	var value any
-	if json.Unmarshal(raw, &value) != nil {
+	if c.Values[0].Value == true {
+		return string(raw) != "true"
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil || string(raw) == "null" {
 		return false
 	}
-	at := slices.IndexFunc(c.Values, func(o annotation.Outcome) bool { return o.Value == value })
-	if at >= 0 {
-		return c.Values[at].Class != annotation.Safe
-	}
-	return c.Values[0].Value == true
+	at := slices.IndexFunc(c.Values, func(o annotation.Outcome) bool { return o.Value == text })
+	return at >= 0 && c.Values[at].Class != annotation.Safe
 }
 
 // An Inverse is a call that takes another one back, as far as the names of their tools show.

@@ -63,20 +63,34 @@ func message(request hitl.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "Allow this call? If you do not know what it is for, deny it.\n\n" + text, nil
+	b := rows{}
+	b.WriteString("Allow this call? If you do not know what it is for, deny it.\n\n" + text)
+	if len(request.Offers) > 0 {
+		b.WriteString("\nWhat can be remembered:\n\n")
+	}
+	for _, c := range request.Choices()[1:] {
+		b.row(c.Name+": ", c.Text)
+	}
+	b.row("suggested: ", request.Suggestion)
+	return b.String(), nil
+}
+
+// Rows is a text whose rows are set in, without those that are empty.
+type rows struct{ strings.Builder }
+
+func (b *rows) row(name string, texts ...string) {
+	for _, text := range texts {
+		if text != "" {
+			fmt.Fprintf(b, "    %s%s\n", name, text)
+		}
+	}
 }
 
 // describe writes a call, why it is asked about, and all that will be sent. It is an error if not all of that is in sight in
 // a form: what is not seen is not approved.
 func describe(request hitl.Request) (string, error) {
-	var b strings.Builder
-	row := func(name string, texts ...string) {
-		for _, text := range texts {
-			if text != "" {
-				fmt.Fprintf(&b, "    %s%s\n", name, text)
-			}
-		}
-	}
+	b := rows{}
+	row := b.row
 	q := display.Of(request)
 	parts, missing := q.Fit(display.Limit{Bytes: maxShown})
 	if !missing.None() {
@@ -123,13 +137,6 @@ func describe(request hitl.Request) (string, error) {
 		b.WriteString("\nAs JSON:\n\n")
 		row("", safetext.JSONRows(request.Arguments)...)
 	}
-	if len(request.Offers) > 0 {
-		b.WriteString("\nWhat can be remembered:\n\n")
-	}
-	for _, c := range request.Choices()[1:] {
-		row(c.Name+": ", c.Text)
-	}
-	row("suggested: ", request.Suggestion)
 	return b.String(), nil
 }
 

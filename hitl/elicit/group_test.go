@@ -52,7 +52,7 @@ func (d *turn) run(t *testing.T, client *mcp.Client, version string) {
 		d.ran = append(d.ran, call.ID)
 		return mcptest.Text("deleted"), nil
 	})
-	caller := chain.Standard{Confirm: hitl.New(elicit.New(elicit.Options{}), hitl.Options{})}.Then(executor)
+	caller := chain.Standard{Confirm: hitl.New(elicit.New(elicit.Options{}), hitl.Options{Remember: hitl.Always, AlwaysAtOnce: true})}.Then(executor)
 	s := mcptest.New()
 	s.AddTool(mcptest.Tool("work", "Work."), func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		d.out = batch.Run(elicit.WithRequest(ctx, req), caller, d.calls)
@@ -100,6 +100,9 @@ func TestFormOfATurn(t *testing.T) {
 			forms := u.asked()
 			if len(forms) != 1 {
 				t.Fatalf("%d forms", len(forms))
+			}
+			if strings.Contains(forms[0].Message, "remembered") {
+				t.Errorf("it says what can be remembered, which the form has no field for:\n%s", forms[0].Message)
 			}
 			fields := forms[0].RequestedSchema.(map[string]any)["properties"].(map[string]any)
 			if got, want := strings.Join(slices.Sorted(maps.Keys(fields)), " "), "decision-001 decision-002 decision-003 instead reason"; got != want {
