@@ -1,6 +1,6 @@
 package redis
 
-// All that must be atomic is a script of the folder lua, whose head says what its keys and arguments are. A script runs
+// All that must be atomic is a script of the folder lua, whose head lists its keys and arguments. A script runs
 // in one slot of a cluster, so the keys that it is given have one common part in braces ([Store.key]).
 
 import (

@@ -15,7 +15,7 @@ type Head struct {
 	Synced  Point `json:"synced"` // what outlives a loss of power
 }
 
-// A Point is a place in a file: after so many records, the last of which has the hash.
+// A Point is a place in a file: after so many records, the last one with the hash.
 type Point struct {
 	Records int64  `json:"records"`
 	Hash    string `json:"hash"`

@@ -34,7 +34,7 @@ type File struct {
 	broken error // why nothing can be written any more
 }
 
-// Share opens or makes a file that may have several writers, each of which calls Hold before it writes. The File writes
+// Share opens or makes a file that may have several writers, which all call Hold before they write. The File writes
 // through what through returns; in is the same file, to read its lines, which count once Resume is called.
 func Share(name string, through func(*os.File) Disk) (f *File, in *os.File, err error) {
 	if name, err = filepath.Abs(name); err != nil { // the folder of the process may change

@@ -27,7 +27,7 @@ type answer struct {
 	lost bool   // there was no answer
 }
 
-// notCalled reports whether the client was told that nothing happened.
+// notCalled reports whether the answer states that nothing happened.
 func (a answer) notCalled() bool {
 	for _, words := range []string{"was not called", "nothing was called", "Nothing has happened", notSent} {
 		if strings.Contains(a.text, words) {

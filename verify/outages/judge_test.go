@@ -101,7 +101,7 @@ func (r *rig) intents(name string, ids map[string]bool) {
 	}
 }
 
-// judge compares what the clients were told, what a person approved, what was recorded and what the server has executed.
+// judge compares what the clients got, what a person approved, what was recorded and what the server has executed.
 func (r *rig) judge(all []*client) {
 	r.t.Helper()
 	ids := r.recorded()

@@ -108,8 +108,8 @@ func (r *rig) must(err error) {
 	}
 }
 
-// Whatever fails beneath two replicas, no write is made twice, without its record or without its approval, and no client is
-// told that a call was not made that was. Afterwards everything works again, without a restart that is not one of the troubles.
+// While stores, disks and the server fail beneath two replicas, no write is made twice, without its record or without its
+// approval, and no client gets the answer that a call was not made which was. Afterwards everything works again, without a restart that is not one of the troubles.
 func TestOutages(t *testing.T) {
 	if os.Getenv("FAIRLEAD_LONG") != "1" {
 		t.Skip("set FAIRLEAD_LONG=1 to run")

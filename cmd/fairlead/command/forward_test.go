@@ -165,7 +165,7 @@ func noteServer(t *testing.T) string {
 	return at.Endpoint
 }
 
-// calls makes calls of the server, of which each succeeds: reads, and a deletion that a rule allows.
+// calls makes calls of the server that all succeed: reads, and a deletion that a rule allows.
 func (p *probed) calls(t *testing.T, n int) {
 	t.Helper()
 	session := mcptest.Dial(t, mcptest.NewClient(), &mcp.StreamableClientTransport{Endpoint: p.base + "/mcp", DisableStandaloneSSE: true}, mcptest.Legacy)

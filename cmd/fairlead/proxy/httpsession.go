@@ -1,6 +1,6 @@
 package proxy
 
-// Over HTTP each request of the client has a response of its own, with the answer and what the server says about it. What
+// Over HTTP each request of the client has a response of its own, with the answer and what the server sends about it. What
 // belongs to no request goes to the stream that the client opened by a GET, or else to any response that is
 // open, or waits. A response begins as JSON or, if there is no answer within a second, as a stream of events: after that
 // its status cannot be changed any more.

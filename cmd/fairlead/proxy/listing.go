@@ -7,7 +7,7 @@ package proxy
 //     listing that was asked for after the announcement. One that was asked for before may or may not have the change.
 //   - A call of a tool that is known waits for its own server only, and only if its list is stale.
 //   - With several servers, a list of tools waits [lateAfter] for each, and not at all for one that was late before.
-//   - A name that is unknown has the servers asked again, at most once a second: not every client is told of changes.
+//   - A name that is unknown has the servers asked again, at most once a second: not every client gets notices of changes.
 
 import (
 	"context"

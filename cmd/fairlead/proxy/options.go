@@ -73,8 +73,8 @@ type Options struct {
 	Doubt *doubt.Ledger
 	// Writes announces writes to the user's other processes, and theirs to this one; nil means that it is alone.
 	Writes *Writes
-	// Undoable is told of each call that was made and can be taken back by another one, and how, see
-	// hitl.Options.OnUndoable; nil is told of none.
+	// Undoable gets each call that was made and can be taken back by another one, and how, see
+	// hitl.Options.OnUndoable; nil gets none.
 	Undoable func(call middleware.Call, by hitl.Undo, takeBack Returning)
 	// Telemetry measures calls; nil measures nothing.
 	Telemetry Telemetry
