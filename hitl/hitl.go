@@ -76,7 +76,7 @@ type Verdict uint8
 const (
 	Denied Verdict = iota
 	Approved
-	// Apart is no answer: a [GroupConfirmer] has left the question out of the dialog, and Confirm is asked next. From
+	// Apart is not an answer: a [GroupConfirmer] has left the question out of the dialog, and Confirm is asked next. From
 	// Confirm it is a denial.
 	Apart
 )

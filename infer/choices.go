@@ -117,7 +117,7 @@ func (p *parameter) outcomes(deed annotation.Safety) (all []annotation.Outcome) 
 }
 
 // saysVerb reports whether a parameter is a text that chooses the deed, and whose choices the schema does not list. Its
-// name has no other word that could be a thing: a payment_method and a mode_id are none, and a task may be described in
+// name has no other word that could be a thing: a payment_method and a mode_id are not, and a task may be described in
 // sentences. The op of a JSON Patch is about one field.
 func saysVerb(p *schema.Parameter, ws []word, at *step) bool {
 	if !p.May(schema.Text) || len(p.Values) > 0 && !p.Open || at.within("patch") {

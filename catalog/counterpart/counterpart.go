@@ -75,7 +75,7 @@ const triesOnly = "only tries"
 
 // Preview returns the call as a trial, and what makes it one: with the switch on, or the value given, that its class has as
 // harmless, such as "dry_run: true" and "mode: preview". It is false for a tool without one, for a call that is a trial already,
-// and for one with a value that is none of those known: the trial might be of another deed. Judge the call that is returned,
+// and for one with a value that is not known: the trial might be of another deed. Judge the call that is returned,
 // and make it only if it is Safe.
 func Preview(call middleware.Call) (trial middleware.Call, with string, ok bool) {
 	for i := range call.Tool.Annotations.Conditions {

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-go/fairlead/internal/shell"
 )
 
-// Verb is the language of a text that chooses what a tool does. It is none of Names, since its probe only raises a class: no
+// Verb is the language of a text that chooses what a tool does. It is not among Names, since its probe only raises a class: no
 // other text may be judged by it, and it may not be judged as another one.
 const Verb = "verb"
 

@@ -35,7 +35,7 @@ func (s *server) takeTask(method string, raw json.RawMessage) {
 	}
 	if len(rest) > 0 {
 		s.takeText(method, encoded(rest))
-	} else if members(raw) == nil && len(raw) > 0 { // it is no object
+	} else if members(raw) == nil && len(raw) > 0 { // it is not an object
 		s.takeText(method, raw)
 	}
 }
