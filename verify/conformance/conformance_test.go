@@ -248,6 +248,8 @@ func run(t *testing.T, suite string, least int, args ...string) (map[check]count
 	dir := t.TempDir()
 	out, err := node(t, suite, dir, append(args, "--output-dir", dir)...)
 	files, _ := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
+	below, _ := filepath.Glob(filepath.Join(dir, "*", "*", "checks.json")) // of scenarios with a slash in their names
+	files = append(files, below...)
 	if len(files) < least {
 		t.Fatalf("%v: the suite ran %d scenarios\n%.2000s", err, len(files), out)
 	}
