@@ -384,7 +384,10 @@ func (c *Condition) of(raw json.RawMessage, judge Judge) (Safety, string) {
 	if !isText && c.OnlyRaises() { // a list of such texts, say
 		text, isText = string(raw), true
 	}
+	is, isBool := value.(bool)
 	switch {
+	case len(c.Values) > 0 && isBool:
+		return c.Other, fmt.Sprintf("%s is %v", c.Name(), is)
 	case len(c.Values) > 0:
 		return c.Other, fmt.Sprintf("%s is not one of the known values", c.Name())
 	case c.Language == "":
@@ -427,12 +430,13 @@ func (a Annotations) For(arguments json.RawMessage, judge Judge) (Annotations, D
 	return out, d
 }
 
-// place is the place of the evidence of a decision: what of the arguments decided, and what the argument does.
+// place is the place of the evidence of a decision: what of the arguments decided, and what the argument is for. That
+// stands before its value, so that "dry_run, by which it only tries, is not given" does not read as if the call only tried.
 func (c *Condition) place(why string) string {
-	if c.Effect == "" {
-		return "by the arguments: " + why
+	if rest, ok := strings.CutPrefix(why, c.Name()); ok && c.Effect != "" {
+		why = c.Name() + ", by which it " + onLine(c.Effect) + "," + rest
 	}
-	return "by the arguments: " + why + " (" + onLine(c.Effect) + ")"
+	return "by the arguments: " + why
 }
 
 // over lays hints over annotations that have none.

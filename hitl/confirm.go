@@ -73,7 +73,11 @@ func (a *asker) request(ctx context.Context, q query) Request {
 	}
 	if a.Inverse != nil && r.Undo == "" {
 		if by, ok := a.Inverse(ctx, q.call); ok {
-			r.Undo = "can be undone by " + safetext.Word(by.Server+"/"+by.Tool, maxInverse) + ", the opposite by its name"
+			// The catalog knows the names alone, and not what the server keeps.
+			r.Undo = "may be undone by " + safetext.Word(by.Server+"/"+by.Tool, maxInverse) + ", the opposite by its name"
+			if by.Server == q.call.Tool.Server && by.Tool == q.call.Tool.Name() {
+				r.Undo = "may be undone by " + safetext.Word(by.Server+"/"+by.Tool, maxInverse) + " the other way round"
+			}
 		}
 	}
 	if r.Client = clientOf(ctx); a.Client != nil {

@@ -20,11 +20,11 @@ type Question struct {
 	// Sentence is what is done after an approval, with its object. It takes no more from the tool's name than its class
 	// bears out, and quotes whatever is not one plain word.
 	Sentence string
-	// Warnings are what is known against the call, the most important one first, which belongs beside the sentence. The
-	// others belong to the details.
-	Warnings []string
-	Asker    string // who asks, for whom, since when
-	// Effects sum up what the values come to: the commands of a command line, the tables of a statement, the amounts.
+	// Warning is the most important of what is known against the call, "" for nothing. It belongs beside the sentence.
+	Warning string
+	Asker   string // who asks, for whom, since when
+	// Effects are the further warnings, and sum up what the values come to: the commands of a command line, the tables of a
+	// statement, the amounts.
 	Effects []Effect
 	Parts   []Part // all that an approval is about, with what changes first
 
@@ -44,10 +44,17 @@ const maxTool = 300
 func Of(r hitl.Request) Question {
 	q := Question{
 		Parts: partsOf(r), Tool: safetext.Word(r.Tool.String(), maxTool), Class: r.Tool.Safety().String(), Does: safetext.Text(r.Tool.Definition.Description),
-		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Suggestion: r.Suggestion, Warnings: warnings(r), Asker: asker(r), Sentence: sentence(r),
+		Why: safetext.Text(r.Why), Undo: safetext.Text(r.Undo), Suggestion: r.Suggestion, Asker: asker(r), Sentence: sentence(r),
 	}
 	c := callOf(r)
-	q.Effects = c.strays()
+	for i, w := range warnings(r) {
+		if i == 0 {
+			q.Warning = w
+			continue
+		}
+		q.Effects = append(q.Effects, Effect{Text: w})
+	}
+	q.Effects = append(q.Effects, c.strays()...)
 	for _, change := range r.Changes {
 		q.Effects = append(q.Effects, changing(change)...)
 	}
@@ -57,14 +64,6 @@ func Of(r hitl.Request) Question {
 		q.Reasons = append(q.Reasons, safetext.Line(strings.Join(strings.Fields(reason), " ")))
 	}
 	return q
-}
-
-// Warning returns the most important warning, "" for none.
-func (q Question) Warning() string {
-	if len(q.Warnings) == 0 {
-		return ""
-	}
-	return q.Warnings[0]
 }
 
 // Of returns the parts of a group.

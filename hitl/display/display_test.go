@@ -173,8 +173,8 @@ func TestCalls(t *testing.T) {
 			}
 			q := display.Of(r)
 			fmt.Fprintf(&text, "# %s\n%s\n", c.what, q.Sentence)
-			for _, w := range q.Warnings {
-				fmt.Fprintf(&text, "! %s\n", w)
+			if q.Warning != "" {
+				fmt.Fprintf(&text, "! %s\n", q.Warning)
 			}
 			fmt.Fprintf(&text, "  %s\n  %s, %s\n", q.Asker, q.Class, q.Size())
 			for _, e := range q.Effects {
@@ -237,7 +237,7 @@ func TestForeignTextStaysInItsFrame(t *testing.T) {
 	} {
 		r.Client, r.Scope, r.Caller = hostile, hostile, hitl.Caller{User: hostile, Client: hostile, Actors: []string{hostile, hostile}}
 		q := display.Of(r)
-		texts := append([]string{q.Sentence, q.Asker}, q.Warnings...)
+		texts := []string{q.Sentence, q.Asker, q.Warning}
 		for _, e := range q.Effects {
 			texts = append(texts, e.Text)
 		}

@@ -97,7 +97,7 @@ func describe(request hitl.Request) (string, error) {
 		return "", unsupported(fmt.Sprintf("it has %s; a form has room for %d bytes, and %s", q.Size(), maxShown, missing))
 	}
 	row("", q.Sentence)
-	row("! ", q.Warning())
+	row("! ", q.Warning)
 	row("", q.Asker)
 	row("why: ", safetext.Cut(safetext.Line(request.Why), maxWords))
 	row("undo: ", safetext.Cut(safetext.Line(request.Undo), maxWords))
@@ -129,9 +129,6 @@ func describe(request hitl.Request) (string, error) {
 	b.WriteString("\nDetails:\n\n")
 	row("class: ", q.Class)
 	row("", request.Reasons()...) // the server's words in them are quoted
-	for _, w := range q.Warnings[min(1, len(q.Warnings)):] {
-		row("! ", w)
-	}
 	row("its server describes it so: ", safetext.Cut(safetext.Line(request.Tool.Definition.Description), maxText))
 	if len(request.Arguments) <= maxJSON {
 		b.WriteString("\nAs JSON:\n\n")

@@ -98,12 +98,8 @@ func (t *terminal) show(request hitl.Request, d depth) display.Missing {
 	parts, missing := q.Fit(limit)
 	b := new(box)
 	b.heading(q.Sentence)
-	warnings := q.Warnings
-	if d == first {
-		warnings = warnings[:min(1, len(warnings))]
-	}
-	for _, w := range warnings {
-		b.plain("! " + w)
+	if q.Warning != "" {
+		b.plain("! " + q.Warning)
 	}
 	b.plain(q.Asker)
 	b.row("why", safetext.Line(request.Why))

@@ -28,20 +28,20 @@ const graph = `{"type":"entity","name":"Ada","entityType":"person","observations
 var reversibles = []reversible{
 	{
 		"a move", "@modelcontextprotocol/server-filesystem", "move_file", `{"source":"DIR/a.txt","destination":"DIR/b.txt"}`, false,
-		[]string{"Move DIR/a.txt to DIR/b.txt", "can be undone by s/move_file, the opposite by its name"}, true,
+		[]string{"Move DIR/a.txt to DIR/b.txt", "may be undone by s/move_file the other way round"}, true,
 	},
 	{
 		"a move, at another server", "mcp-server-filesystem", "move_file", `{"source":"DIR/a.txt","destination":"DIR/b.txt"}`, false,
-		[]string{"Move DIR/a.txt to DIR/b.txt", "can be undone by s/move_file, the opposite by its name"}, true,
+		[]string{"Move DIR/a.txt to DIR/b.txt", "may be undone by s/move_file the other way round"}, true,
 	},
 	{
 		"entities, one of which is there", "@modelcontextprotocol/server-memory", "create_entities",
 		`{"entities":[{"name":"Ada","entityType":"person","observations":["x"]},{"name":"Bob","entityType":"person","observations":["y"]}]}`, false,
-		[]string{"Create 2 entities", "Ada, Bob", "can be undone by s/delete_entities, the opposite by its name"}, true,
+		[]string{"Create 2 entities", "Ada, Bob", "may be undone by s/delete_entities, the opposite by its name"}, true,
 	},
 	{
 		"relations", "@modelcontextprotocol/server-memory", "create_relations", `{"relations":[{"from":"Ada","to":"Eve","relationType":"met"}]}`, false,
-		[]string{"Create 1 relation on s: from Ada, to Eve, relationType met", "can be undone by s/delete_relations, the opposite by its name"}, true,
+		[]string{"Create 1 relation on s: from Ada, to Eve, relationType met", "may be undone by s/delete_relations, the opposite by its name"}, true,
 	},
 	{
 		"an edit that was tried", "@modelcontextprotocol/server-filesystem", "edit_file", `{"path":"DIR/a.txt","edits":[{"oldText":"two","newText":"2"}]}`, true,

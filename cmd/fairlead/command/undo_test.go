@@ -32,7 +32,7 @@ func TestUndo(t *testing.T) {
 	_, h := mcptest.ConnectHTTP(t, server, nil, mcptest.Modern)
 	url := h.URL
 	file := filepath.Join(t.TempDir(), "calls.jsonl")
-	if code, _, stderr := program(t, "y\n", "call", "move_file", "--arguments", `{"source":"a","destination":"b"}`, "--audit", file, named(url)); code != exitOK || !strings.Contains(stderr, "can be undone by server/move_file") {
+	if code, _, stderr := program(t, "y\n", "call", "move_file", "--arguments", `{"source":"a","destination":"b"}`, "--audit", file, named(url)); code != exitOK || !strings.Contains(stderr, "may be undone by server/move_file the other way round") {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	text, err := os.ReadFile(file)

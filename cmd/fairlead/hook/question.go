@@ -19,8 +19,8 @@ func question(e *event, r hitl.Request) string {
 	q := display.Of(e.shown(r))
 	var b strings.Builder
 	fmt.Fprintf(&b, "Fairlead: %s", q.Sentence)
-	for _, w := range q.Warnings {
-		fmt.Fprintf(&b, "\n! %s", w)
+	if q.Warning != "" {
+		fmt.Fprintf(&b, "\n! %s", q.Warning)
 	}
 	fmt.Fprintf(&b, "\n%s", q.Asker)
 	for _, effect := range q.Effects {

@@ -199,7 +199,7 @@ func TestRecordKeepsHowACallIsTakenBack(t *testing.T) {
 	})
 	c := s.client(t, s.proxy(t, proxy.Options{Policy: decided(t, `{}`), Confirm: person, Audit: sink}))
 	c.call(`{"name":"lock_room","arguments":{"id":"7"}}`)
-	if len(person.all) != 1 || person.all[0].Undo != "can be undone by plain/unlock_room, the opposite by its name" {
+	if len(person.all) != 1 || person.all[0].Undo != "may be undone by plain/unlock_room, the opposite by its name" {
 		t.Fatalf("asked %+v", person.all)
 	}
 	if q := display.Of(person.all[0]); slices.Contains(q.Warnings, "It cannot be undone here.") {

@@ -66,7 +66,7 @@ func TestUndoFromTheHistory(t *testing.T) {
 		_, err := caller.CallTool(t.Context(), middleware.Call{Tool: tools["archive_message"], Arguments: json.RawMessage(`{"id":"m-17"}`), Scope: "session 1"})
 		over <- err
 	}()
-	d.do(d.browser, reads("can be undone by mail/unarchive_message"), click("article .yes"))
+	d.do(d.browser, reads("may be undone by mail/unarchive_message"), click("article .yes"))
 	if err := mcptest.Wait(t, "the call to end", over); err != nil || archived.Load() != `archived {"id":"m-17"}` {
 		t.Fatalf("got %v, %v", err, archived.Load())
 	}
