@@ -100,7 +100,7 @@ func (c *collected) bodies(t *testing.T, n int) (all []string) {
 // datagrams reads the messages of a syslog socket.
 func datagrams(t *testing.T) (address string, messages <-chan string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "log") // short, as the name of a socket must be
+	dir, err := os.MkdirTemp("", "log") //nolint:usetesting // short, as the name of a socket must be
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func TestAsksTheProcess(t *testing.T) {
 	if err := os.Remove(program); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nexit 7\n"), 0o700); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nexit 7\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chtimes(program, info.ModTime(), info.ModTime()); err != nil {

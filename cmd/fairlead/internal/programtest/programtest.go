@@ -32,7 +32,7 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	const command = "github.com/fairlead-go/fairlead/cmd/fairlead"
-	if out, err := exec.Command("go", "build", "-o", folder, command, command+"/fairlead-hook").CombinedOutput(); err != nil { //nolint:noctx // it is for all tests, and none of them ends it
+	if out, err := exec.Command("go", "build", "-o", folder, command, command+"/fairlead-hook").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return filepath.Join(folder, "fairlead"), nil
@@ -40,11 +40,11 @@ var build = sync.OnceValues(func() (string, error) {
 
 // Path returns the command fairlead as go install makes it, with fairlead-hook beside it. All tests of a process share
 // them: a test that changes a file makes a copy.
-func Path(t testing.TB) string {
-	t.Helper()
+func Path(tb testing.TB) string {
+	tb.Helper()
 	path, err := build()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return path
 }
