@@ -430,13 +430,13 @@ func (a Annotations) For(arguments json.RawMessage, judge Judge) (Annotations, D
 	return out, d
 }
 
-// place is the place of the evidence of a decision: what of the arguments decided, and what the argument is for. That
-// stands before its value, so that "dry_run, by which it only tries, is not given" does not read as if the call only tried.
+// place is the place of the evidence of a decision: what of the arguments decided, and what the argument does. "dry_run
+// is not given (only tries)" would read as if the call only tried.
 func (c *Condition) place(why string) string {
-	if rest, ok := strings.CutPrefix(why, c.Name()); ok && c.Effect != "" {
-		why = c.Name() + ", by which it " + onLine(c.Effect) + "," + rest
+	if c.Effect == "" {
+		return "by the arguments: " + why
 	}
-	return "by the arguments: " + why
+	return "by the arguments: " + why + " (an argument that " + onLine(c.Effect) + ")"
 }
 
 // over lays hints over annotations that have none.

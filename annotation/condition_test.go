@@ -85,7 +85,7 @@ func TestDecide(t *testing.T) {
 		{"a choice of another type", with(dangerous, action), `{"action":["list"]}`, dangerous, "action is not one of the known values"},
 
 		{"a switch on", with(dangerous, dryRun), `{"dry_run":true}`, safe, "dry_run is true"},
-		{"a switch off", with(dangerous, dryRun), `{"dry_run":false}`, dangerous, "dry_run is not one of the known values"},
+		{"a switch off", with(dangerous, dryRun), `{"dry_run":false}`, dangerous, "dry_run is false"},
 		{"a switch as text", with(dangerous, dryRun), `{"dry_run":"true"}`, dangerous, "dry_run is not one of the known values"},
 		{"a switch missing", with(dangerous, dryRun), `{}`, dangerous, "dry_run is not given"},
 

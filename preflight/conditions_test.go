@@ -51,7 +51,7 @@ func TestConditionsDecideWithoutSettings(t *testing.T) {
 	}{
 		{"no output file", worst(moderate, output), `{"verbose":true}`, safe, "filename is not given"},
 		{"no arguments", worst(moderate, output), ``, safe, "filename is not given"},
-		{"an output file", worst(moderate, output), `{"filename":"package.json"}`, moderate, `"filename" by the arguments: filename is given (writes a file)`},
+		{"an output file", worst(moderate, output), `{"filename":"package.json"}`, moderate, `"filename" by the arguments: filename is given (an argument that writes a file)`},
 		{"null for a file", worst(moderate, output), `{"filename":null}`, moderate, "filename is given"},
 		{"an empty file", worst(moderate, output), `{"filename":""}`, moderate, "filename is given"},
 		{"a file in another case", worst(moderate, output), `{"FileName":"a"}`, moderate, "in another case"},
@@ -69,7 +69,7 @@ func TestConditionsDecideWithoutSettings(t *testing.T) {
 		{"a choice deeper than it belongs", worst(dangerous, action), `{"args":{"action":"list"}}`, dangerous, "action is not given"},
 
 		{"a dry run", worst(dangerous, dryRun), `{"dry_run":true}`, safe, "dry_run is true"},
-		{"no dry run", worst(dangerous, dryRun), `{"dry_run":false}`, dangerous, "not one of the known values"},
+		{"no dry run", worst(dangerous, dryRun), `{"dry_run":false}`, dangerous, "dry_run is false"},
 		{"a dry run as a text", worst(dangerous, dryRun), `{"dry_run":"true"}`, dangerous, "not one of the known values"},
 
 		{"a query", worst(dangerous, query), `{"sql":"SELECT 1"}`, safe, "sql: one SELECT"},
@@ -94,7 +94,7 @@ func TestConditionsDecideWithoutSettings(t *testing.T) {
 			if o.tool == nil || !strings.Contains(o.tool.Explain(), tt.why) {
 				t.Errorf("the call is explained as\n%swant %q in it", o.tool.Explain(), tt.why)
 			}
-			if d := o.note.Last("preflight"); d.What != "condition" || !strings.Contains(`"filename" by the arguments: `+d.Why+" (writes a file)", tt.why) {
+			if d := o.note.Last("preflight"); d.What != "condition" || !strings.Contains(`"filename" by the arguments: `+d.Why+" (an argument that writes a file)", tt.why) {
 				t.Errorf("recorded as %+v", d)
 			}
 		})
