@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/trim"
+	"github.com/fairlead-go/fairlead/internal/trouble"
 	"github.com/fairlead-go/fairlead/middleware"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -45,13 +48,58 @@ func (c *caller) failed(ctx context.Context, call middleware.Call, err error) *m
 	if p, ok := errors.AsType[*middleware.PanicError](err); ok {
 		attrs = append(attrs, slog.Any("panic", redact.Value{Call: call, Value: p.Value}), slog.String("stack", string(p.Stack)))
 	}
-	c.Logger.LogAttrs(ctx, slog.LevelWarn, "output: a call failed", attrs...)
+	c.logFailed(ctx, call, err, attrs)
 
 	text := told(call.Tool, err, func(tool *middleware.Tool) string { return c.fallback(ctx, tool) })
 	if trim.Text(text, c.Limit) > c.Limit {
 		text = trim.CutText(text, c.Limit)
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}
+}
+
+// An outage is what calls fail for through no fault of their own, such as a store that is away. It has one line at its begin
+// and one at its end: as many calls as there are fail likewise.
+type outage struct {
+	trouble.Trouble
+
+	tools sync.Map // the names of those with a call that failed
+}
+
+// away reports whether an error is that something which the host depends on is away.
+func away(err error) bool {
+	gone, ok := errors.AsType[interface {
+		error
+		Unavailable() bool
+	}](err)
+	return ok && gone.Unavailable() || errors.Is(err, audit.ErrRefused)
+}
+
+func (c *caller) logFailed(ctx context.Context, call middleware.Call, err error, attrs []slog.Attr) {
+	message, level := "output: a call failed", slog.LevelWarn
+	if away(err) {
+		c.outage.tools.Store(call.Tool.String(), true)
+		if c.outage.Fails() {
+			message += "; others that fail likewise are at the debug level, and there is another line when calls go on again"
+		} else {
+			level = slog.LevelDebug
+		}
+	}
+	c.Logger.LogAttrs(ctx, level, message, attrs...)
+}
+
+// went notes that a call was made. An outage ends with one of a tool that it met, since it lets others go on.
+func (c *caller) went(ctx context.Context, tool *middleware.Tool) {
+	if !c.outage.On() {
+		return
+	}
+	if _, met := c.outage.tools.Load(tool.String()); !met {
+		return
+	}
+	if failures, after := c.outage.Works(); failures > 0 {
+		c.outage.tools.Clear()
+		c.Logger.LogAttrs(ctx, slog.LevelWarn, "output: calls go on again", slog.String("tool", tool.String()),
+			slog.Int("failures", failures), slog.Duration("after", after.Round(time.Millisecond)))
+	}
 }
 
 func (c *caller) fallback(ctx context.Context, tool *middleware.Tool) (text string) {

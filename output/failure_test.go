@@ -8,9 +8,11 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
+	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/catalog"
 	"github.com/fairlead-go/fairlead/catalog/pins"
 	"github.com/fairlead-go/fairlead/chain"
@@ -272,4 +274,55 @@ func TestFailureMatchesTheMiddleware(t *testing.T) {
 			t.Errorf("%s: got %q", name, text)
 		}
 	}
+}
+
+// gone is the error of a store that is away.
+type gone struct{}
+
+func (gone) Error() string     { return "doubt: the store does not answer" }
+func (gone) Unavailable() bool { return true }
+
+// Calls that fail since a store is away have one line at the begin and one at the end, however many they are and
+// whatever other tools do meanwhile. Every other failure has its own line.
+func TestOutageHasTwoLines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		write, read := listing(t, "", annotation.Destructive()), listing(t, "", annotation.ReadOnly())
+		read.Server = "other"
+		var err error
+		c := output.New(output.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})(middleware.ToolCallerFunc(func(_ context.Context, call middleware.Call) (*mcp.CallToolResult, error) {
+			if call.Tool == write && err != nil {
+				return nil, err
+			}
+			return &mcp.CallToolResult{}, nil
+		}))
+		round := func() {
+			ask(t, c, middleware.Call{ID: "1", Tool: write})
+			ask(t, c, middleware.Call{ID: "2", Tool: read})
+		}
+		for _, of := range []error{fmt.Errorf("write: %w", gone{}), &audit.RefusedError{Tool: write}} {
+			log.Reset()
+			for err = of; err != nil; err = nil {
+				for range 45 {
+					round()
+					time.Sleep(2 * time.Second)
+				}
+			}
+			round()
+			round()
+			failed, again := strings.Count(log.String(), "a call failed"), strings.Count(log.String(), "output: calls go on again")
+			if failed != 1 || again != 1 || !strings.Contains(log.String(), "failures=45") {
+				t.Errorf("%d lines at the begin and %d at the end:\n%s", failed, again, log.String())
+			}
+		}
+		log.Reset()
+		for err = errInside; err != nil; err = nil {
+			round()
+			round()
+		}
+		if got := strings.Count(log.String(), "a call failed"); got != 2 {
+			t.Errorf("%d lines of failures of their own, want 2:\n%s", got, log.String())
+		}
+	})
 }

@@ -75,8 +75,9 @@ func New(opts Options) middleware.Middleware {
 		pagers[tool] = newPager(tool, p)
 	}
 	promises, _ := lru.New[middleware.Digest, promise](maxPromises) // fails only for a size below 1
+	away := new(outage)
 	return func(next middleware.ToolCaller) middleware.ToolCaller {
-		return &caller{Options: opts, next: next, pagers: pagers, promises: promises}
+		return &caller{Options: opts, next: next, pagers: pagers, promises: promises, outage: away}
 	}
 }
 
@@ -86,6 +87,7 @@ type caller struct {
 	next     middleware.ToolCaller
 	pagers   map[string]*pager
 	promises *lru.Cache[middleware.Digest, promise] // safe for concurrent use
+	outage   *outage
 }
 
 func (c *caller) Describe() middleware.Description {
@@ -115,7 +117,9 @@ func (c *caller) CallTool(ctx context.Context, call middleware.Call) (*mcp.CallT
 		return nil, err
 	case err != nil:
 		return c.failed(ctx, call, err), nil
-	case res.NeedsInput():
+	}
+	c.went(ctx, call.Tool)
+	if res.NeedsInput() {
 		return question(res), nil
 	}
 	shown, err := c.present(ctx, call, page, res, read)

@@ -123,13 +123,11 @@ func (c *contact) isDown() bool {
 	return c.down
 }
 
-// turn sets whether Redis is gone, and reports whether that is new.
-func (c *contact) turn(down bool) bool {
+// turn sets whether Redis is gone.
+func (c *contact) turn(down bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	changed := c.down != down
 	c.down = down
-	return changed
 }
 
 // doubt has the next heartbeat sent at once.
@@ -209,11 +207,13 @@ func (s *Store) hear(ctx context.Context, heard map[string]error) {
 		if err = cmp.Or(err, owing); err == nil && c.isDown() {
 			s.runs.again() // before any call asks for a token
 		}
-		if c.turn(err != nil) {
-			s.said.change(ctx, strings.TrimSpace(ofServer+" "+address), err)
-		}
+		c.turn(err != nil)
+		s.said.change(ctx, serverAt(address), err) // also if it goes on, so that the end has a line
 	}
 }
+
+// serverAt is what a line of the log about a master names; only those of a cluster have an address.
+func serverAt(address string) string { return strings.TrimSpace(ofServer + " " + address) }
 
 // pulse sends a heartbeat to each master, and returns what became of each.
 func (s *Store) pulse(ctx context.Context) map[string]error {

@@ -143,7 +143,7 @@ func TestBreaker(t *testing.T) {
 			if err := c.away(e); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(2500 * time.Millisecond) // it is noticed, by heartbeats if by nothing else
+			time.Sleep(4500 * time.Millisecond) // two heartbeats notice it, if nothing else does
 			began := time.Now()
 			for range 1000 {
 				if _, err := remote.Look(t.Context(), question("one")); err == nil {

@@ -10,6 +10,7 @@ import (
 )
 
 // Healthy returns nil while Redis takes heartbeats, which refuse a read-only one too, and all masters of a cluster do.
+// It agrees with the log: there is an error if there is a line that Redis does not work, and not for one late heartbeat.
 // It sends nothing: ten heartbeats a second are sent anyway.
 func (s *Store) Healthy(ctx context.Context) error {
 	if ctx.Err() != nil {
@@ -18,8 +19,8 @@ func (s *Store) Healthy(ctx context.Context) error {
 	s.contacts.mu.Lock()
 	defer s.contacts.mu.Unlock()
 	down := 0
-	for _, c := range s.contacts.of {
-		if c.isDown() {
+	for address := range s.contacts.of {
+		if s.said.fails(serverAt(address)) {
 			down++
 		}
 	}

@@ -199,15 +199,29 @@ func (s *Store) run(ctx context.Context, facility string, script *goredis.Script
 
 // ended logs and wraps the error of an operation.
 func (s *Store) ended(ctx context.Context, facility string, err error) error {
-	if !isAnswer(err) && ctx.Err() == nil {
-		s.contacts.doubt()
+	if err != nil {
+		if own := over(ctx); own != nil {
+			return own
+		}
 	}
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
+	if !isAnswer(err) {
+		s.contacts.doubt()
 	}
 	s.said.change(ctx, facility, err)
 	if err != nil {
 		return fmt.Errorf("redis: %s: %w", facility, err)
+	}
+	return nil
+}
+
+// over returns why the caller's context ended an operation, nil if it did not. The connection has the same deadline, and
+// its timer may be the first of the two: then Redis is not at fault either.
+func over(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {
+		return context.DeadlineExceeded
 	}
 	return nil
 }

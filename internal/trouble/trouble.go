@@ -48,3 +48,6 @@ func (t *Trouble) Works() (failures int, lasted time.Duration) {
 	t.on.Store(false)
 	return failures, time.Since(t.since)
 }
+
+// On reports whether it lasts.
+func (t *Trouble) On() bool { return t.on.Load() }

@@ -163,10 +163,24 @@ func (a *Access) Renew(ctx context.Context) error {
 	within, cancel := context.WithTimeout(oidc.ClientContext(ctx, client), patience)
 	defer cancel()
 	if err := a.renew(within); ctx.Err() == nil {
-		return unreachable(err)
+		return a.counting(unreachable(err))
 	}
 	return context.Cause(ctx)
 }
+
+// counting adds to the error of an issuer that is away until when its keys count, for those who have to mend it.
+func (a *Access) counting(err error) error {
+	away, is := errors.AsType[*AwayError](err)
+	a.issuer.mu.Lock()
+	renewed := a.issuer.renewed
+	a.issuer.mu.Unlock()
+	if !is || renewed.IsZero() {
+		return err
+	}
+	return &AwayError{fmt.Errorf("%w; its keys were renewed last at %s and count until %s", away.err, stamp(renewed), stamp(renewed.Add(oldest)))}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func (a *Access) renew(ctx context.Context) error {
 	about, err := oidc.NewProvider(ctx, a.Tokens.Issuer)

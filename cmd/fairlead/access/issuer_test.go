@@ -180,8 +180,13 @@ func TestIssuerThatIsAway(t *testing.T) {
 	c.has()
 	for age, want := range map[time.Duration]int{59 * time.Minute: http.StatusOK, 61 * time.Minute: http.StatusServiceUnavailable} {
 		access.Age(a, age)
-		if _, away := errors.AsType[*access.AwayError](a.Renew(t.Context())); !away {
+		err := a.Renew(t.Context())
+		if _, away := errors.AsType[*access.AwayError](err); !away {
 			t.Error("want an error of an issuer that is away")
+		}
+		last := time.Now().Add(-age).UTC()
+		if until := last.Add(time.Hour); err != nil && (!strings.Contains(err.Error(), "renewed last at "+last.Format("2006-01-02T15:")) || !strings.Contains(err.Error(), "count until "+until.Format("2006-01-02T15:"))) {
+			t.Errorf("got %v, want when the keys were renewed last, and until when they count", err)
 		}
 		if got := as("old", old); got != want {
 			t.Errorf("after %s: got %d, want %d", age, got, want)

@@ -28,6 +28,7 @@ const (
 	depIssuer   = "issuer"
 
 	depCredentials = "credentials"
+	depWebhook     = "webhook" // as reach.Ways names it
 
 	withoutApprovals   = "calls that need an approval, and writes that are not harmless to repeat, are refused; reads go on"
 	withoutShared      = "nothing is cached, and each replica has its share of the rate limits; calls go on"
@@ -35,6 +36,7 @@ const (
 	withoutCredentials = "calls of servers where users sign in are refused"
 	withoutKeys        = "every call is refused, since no token can be checked"
 	withoutIssuer      = "tokens of its new keys are refused, and all tokens an hour after its keys were renewed last"
+	withoutWebhook     = "no call; people are not notified of calls that wait for them, and have to look at the page"
 	withoutRecord      = "dangerous calls, and those that the policy wants recorded, are refused; other calls go on without a record"
 )
 
@@ -53,6 +55,23 @@ func (r *proxyRun) depend(kept *postgres.Store) {
 	if r.recorded != nil {
 		r.health.Add(health.Dependency{Name: depRecord, Refused: withoutRecord, Probe: r.recorded.healthy})
 		r.options.Audit = reported{r.recorded, r.health}
+	}
+}
+
+// notified returns what counts notifications, and reports those by the webhook, if there is one.
+func (r *proxyRun) notified(ctx context.Context, hook bool) func(way string, err error) {
+	count := r.observeWays()
+	if !hook {
+		return count
+	}
+	r.health.Add(health.Dependency{Name: depWebhook, Refused: withoutWebhook})
+	return func(way string, err error) {
+		if count != nil {
+			count(way, err)
+		}
+		if way == depWebhook {
+			r.health.Report(ctx, way, err)
+		}
 	}
 }
 

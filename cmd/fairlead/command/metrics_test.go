@@ -110,6 +110,8 @@ func TestMetricsOfOutages(t *testing.T) {
 	s.value(t, `fairlead_question_count{}`, is("1"))
 	s.value(t, `fairlead_request_count{}`, is("1"))
 	s.value(t, `fairlead_notifications_total{error_type="unavailable",fairlead_notification_channel="webhook"}`, is("1"))
+	s.value(t, `fairlead_dependency_up{fairlead_dependency="webhook"}`, is("0"))
+	s.until(t, "degraded") // and ready: people can look at the page
 	give()
 	mcptest.Wait(t, "the end of the call", asked)
 	s.value(t, `fairlead_session_count{}`, is("1"))

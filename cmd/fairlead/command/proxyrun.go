@@ -226,7 +226,7 @@ func (r *proxyRun) setPeople(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ways.Observe = r.observeWays()
+	ways.Observe = r.notified(ctx, ways.Webhook != nil)
 	page := &page{ctx: ctx, address: r.inbox, out: r.cmd.ErrOrStderr(), in: inbox.New(r.waiting), reach: ways, public: r.public}
 	r.options.Page = page.in
 	r.options.Undoable = func(call middleware.Call, by hitl.Undo, takeBack proxy.Returning) {
