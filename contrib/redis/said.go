@@ -24,7 +24,7 @@ const (
 	// settled is how long a facility must not fail until it works again, and between two lines about its errors.
 	settled = 10 * time.Second
 	// lasting is how long after the first error without an answer another has to come until there is a line: one late
-	// heartbeat, or all operations of one pause of the machine, are no outage. What Redis answers has a line at once.
+	// heartbeat, or all operations of one pause of the machine, do not count as an outage. What Redis answers has a line at once.
 	lasting = time.Second
 	// recent is how long [Store.Healthy] returns an error after the last one, so that who asks every two seconds learns of
 	// each outage that has a line.
