@@ -105,6 +105,9 @@ func (*RefusedError) NotSent() bool { return true }
 // Permanent reports that the same call would only fail again.
 func (*RefusedError) Permanent() bool { return true }
 
+// Unavailable reports that nothing about the call itself was at fault.
+func (*RefusedError) Unavailable() bool { return true }
+
 // ForModel returns the text for a model, with its name for the tool and the next step.
 func (e *RefusedError) ForModel() string {
 	return e.Tool.ModelName() + " was not called: its calls must be written down before they are made, and this one could not be. " +

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/fairlead-go/fairlead/annotation"
-	"github.com/fairlead-go/fairlead/audit"
 	"github.com/fairlead-go/fairlead/audit/redact"
 	"github.com/fairlead-go/fairlead/internal/fault"
 	"github.com/fairlead-go/fairlead/internal/trim"
@@ -71,7 +70,7 @@ func away(err error) bool {
 		error
 		Unavailable() bool
 	}](err)
-	return ok && gone.Unavailable() || errors.Is(err, audit.ErrRefused)
+	return ok && gone.Unavailable()
 }
 
 func (c *caller) logFailed(ctx context.Context, call middleware.Call, err error, attrs []slog.Attr) {
