@@ -108,7 +108,7 @@ func (n *lister) settle(ctx context.Context, c *Catalog, refresh func(context.Co
 		a = &awaited{seen: seen, over: make(chan struct{})}
 		n.awaited = a
 		within, stop := context.WithCancel(context.WithoutCancel(ctx))
-		after := context.AfterFunc(c.life, stop)
+		after := context.AfterFunc(c.life, stop) //nolint:contextcheck // the work ends with the catalog, and not with the call
 		c.work.Go(func() {
 			defer stop()
 			defer after()

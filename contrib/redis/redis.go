@@ -159,7 +159,7 @@ const (
 	ofDoubt     = "the store of calls in doubt"
 	ofSessions  = "the store of sessions"
 
-	ofCredentials = "the store of credentials"
+	ofCredentials = "the store of credentials" //nolint:gosec // a name
 	ofServer      = "Redis"
 	ofFleet       = "sharing with the other replicas"
 )

@@ -64,9 +64,9 @@ func message(request hitl.Request) (string, error) {
 		return "", err
 	}
 	b := rows{}
-	b.WriteString("Allow this call? If you do not know what it is for, deny it.\n\n" + text)
+	_, _ = b.WriteString("Allow this call? If you do not know what it is for, deny it.\n\n" + text)
 	if len(request.Offers) > 0 {
-		b.WriteString("\nWhat can be remembered:\n\n")
+		_, _ = b.WriteString("\nWhat can be remembered:\n\n")
 	}
 	for _, c := range request.Choices()[1:] {
 		b.row(c.Name+": ", c.Text)
@@ -126,12 +126,12 @@ func describe(request hitl.Request) (string, error) {
 	if n := b.Len() - before; n > maxDrawn {
 		return "", unsupported(fmt.Sprintf("it has %s, which take %d bytes to show, and a form has room for %d", q.Size(), n, maxDrawn))
 	}
-	b.WriteString("\nDetails:\n\n")
+	_, _ = b.WriteString("\nDetails:\n\n")
 	row("class: ", q.Class)
 	row("", request.Reasons()...) // the server's words in them are quoted
 	row("its server describes it so: ", safetext.Cut(safetext.Line(request.Tool.Definition.Description), maxText))
 	if len(request.Arguments) <= maxJSON {
-		b.WriteString("\nAs JSON:\n\n")
+		_, _ = b.WriteString("\nAs JSON:\n\n")
 		row("", safetext.JSONRows(request.Arguments)...)
 	}
 	return b.String(), nil

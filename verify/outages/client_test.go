@@ -148,7 +148,7 @@ func (c *client) post(method, params string) (status int, a answer) {
 	if strings.HasPrefix(method, "notifications/") {
 		body = fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params)
 	}
-	req, err := http.NewRequest(http.MethodPost, "http://"+c.rig.replicas[c.at].at+"/mcp", strings.NewReader(body)) //nolint:noctx // the client has a timeout
+	req, err := http.NewRequest(http.MethodPost, "http://"+c.rig.replicas[c.at].at+"/mcp", strings.NewReader(body))
 	if err != nil {
 		return 0, answer{lost: true}
 	}
@@ -271,7 +271,7 @@ func (p *approver) approved(id string) bool {
 }
 
 func (p *approver) do(method, at, path string, form url.Values) (string, error) {
-	req, err := http.NewRequest(method, "http://"+at+path, strings.NewReader(form.Encode())) //nolint:noctx // the client has a timeout
+	req, err := http.NewRequest(method, "http://"+at+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		return "", err
 	}

@@ -123,11 +123,10 @@ type replica struct {
 	at, record string
 	args       []string
 
-	mu        sync.Mutex
-	cmd       *exec.Cmd
-	suspended bool
-	peak      int // MiB
-	log       bytes.Buffer
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	peak int // MiB
+	log  bytes.Buffer
 }
 
 func (p *replica) start() {

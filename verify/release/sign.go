@@ -21,7 +21,7 @@ func (r release) sign(key string) error {
 		fmt.Fprintf(os.Stderr, "release: %s is not signed; %s names the SSH key that signs it\n", sumsName, keyVariable)
 		return nil
 	}
-	cmd := exec.Command("ssh-keygen", "-q", "-Y", "sign", "-n", namespace, "-f", key, sums) //nolint:noctx // it may ask for a passphrase
+	cmd := exec.Command("ssh-keygen", "-q", "-Y", "sign", "-n", namespace, "-f", key, sums)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stderr, os.Stderr
 	if err := os.Remove(sums + ".sig"); err != nil && !os.IsNotExist(err) { // it would ask whether to replace it
 		return err

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -161,7 +162,7 @@ func (c *connections) answer(req *http.Request) (res *http.Response, body []byte
 	req.Body = io.NopCloser(bytes.NewReader(sent))
 	if how == lostAmid {
 		c.b.w.begin(func() {
-			_, _ = c.b.RoundTrip(req.WithContext(c.b.w.ctx)) // nobody reads it
+			_, _ = c.b.RoundTrip(req.WithContext(c.b.w.ctx)) //nolint:bodyclose // nobody reads it
 		})
 		time.Sleep(span(rand.New(rand.NewPCG(uint64(len(sent)), 1)), pause, time.Second))
 		return nil, nil, how
@@ -177,13 +178,11 @@ func (c *connections) answer(req *http.Request) (res *http.Response, body []byte
 
 // ServeHTTP serves HTTP/1.
 func (c *connections) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	res, body, how := c.answer(req)
+	res, body, how := c.answer(req) //nolint:bodyclose // answer has read it all
 	if res == nil || how == lostAfter {
 		panic(http.ErrAbortHandler) // the connection is closed
 	}
-	for name, values := range res.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), res.Header)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(res.StatusCode)
 	if how == half {

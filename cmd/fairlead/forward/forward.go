@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -154,7 +155,7 @@ func (q *Queue) next(n int) (copies []Copy, closing bool) {
 			return q.waiting[:i:i], q.closing
 		}
 	}
-	return q.waiting[:len(q.waiting):len(q.waiting)], q.closing
+	return slices.Clip(q.waiting), q.closing
 }
 
 // sent takes the first n copies out. The place has them, unless there is a reason why not.
@@ -255,7 +256,7 @@ func (q *Queue) Close(ctx context.Context) error {
 	defer q.mu.Unlock()
 	if n := len(q.waiting); n > 0 {
 		q.lost += int64(n)
-		q.log.Error("forward: the proxy ends before copies of records were sent; the file has them", slog.String("to", q.name), slog.Int("lost", n))
+		q.log.ErrorContext(ctx, "forward: the proxy ends before copies of records were sent; the file has them", slog.String("to", q.name), slog.Int("lost", n))
 	}
 	q.waiting, q.bytes = nil, 0
 	return q.place.Close()

@@ -126,7 +126,7 @@ func listenPackets(t *testing.T, network, address string) net.PacketConn {
 // short returns a folder whose name is short enough for sockets.
 func short(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "log")
+	dir, err := os.MkdirTemp("", "log") //nolint:usetesting // the name of t.TempDir is too long
 	if err != nil {
 		t.Fatal(err)
 	}

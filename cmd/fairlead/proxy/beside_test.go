@@ -202,8 +202,9 @@ func TestRecordKeepsHowACallIsTakenBack(t *testing.T) {
 	if len(person.all) != 1 || person.all[0].Undo != "may be undone by plain/unlock_room, the opposite by its name" {
 		t.Fatalf("asked %+v", person.all)
 	}
-	if q := display.Of(person.all[0]); slices.Contains(q.Warnings, "It cannot be undone here.") {
-		t.Errorf("the warnings are %q", q.Warnings)
+	const cannot = "It cannot be undone here."
+	if q := display.Of(person.all[0]); q.Warning == cannot || slices.ContainsFunc(q.Effects, func(e display.Effect) bool { return e.Text == cannot }) {
+		t.Errorf("the warnings are %q, %v", q.Warning, q.Effects)
 	}
 	mu.Lock()
 	defer mu.Unlock()
