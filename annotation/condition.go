@@ -60,8 +60,9 @@ type Outcome struct {
 	Word  string `json:"word,omitempty"` // the word of the value that decided
 }
 
-// OnlyRaises reports whether a text of the argument can give a stricter class than Other, and no milder one.
-func (c *Condition) OnlyRaises() bool { return c.Language != "" && c.Other != Dangerous }
+// OnlyRaises reports whether a text of the argument can give a stricter class than Other, and no milder one: Other is Safe or
+// Moderate.
+func (c *Condition) OnlyRaises() bool { return c.Language != "" && c.Other > Dangerous }
 
 // Worst returns the strictest class that the condition can give.
 func (c *Condition) Worst() Safety {

@@ -208,6 +208,22 @@ func TestRaisedConditionsLowerNoCall(t *testing.T) {
 	})
 }
 
+// A condition whose other class nobody stated judges its text as one whose other class is dangerous.
+func TestConditionWithoutAnOtherClass(t *testing.T) {
+	t.Parallel()
+	bare := annotation.Condition{Argument: "/sql", Language: "sql"}
+	a := with(annotation.Unknown, bare)
+	if bare.OnlyRaises() || bare.Worst() != annotation.Unknown {
+		t.Errorf("it only raises: %v, at worst it is %v", bare.OnlyRaises(), bare.Worst())
+	}
+	if got := a.Decide(json.RawMessage(`{"sql":"SELECT 1"}`), reading).Class; got != safe {
+		t.Errorf("a text that was found a read: got %v", got)
+	}
+	if got := a.Decide(json.RawMessage(`{"sql":"COMMIT; DROP TABLE x"}`), reading).Class; got.MustConfirm() != true {
+		t.Errorf("a text that nobody understands: got %v", got)
+	}
+}
+
 // A text whose other class is not dangerous can only raise, and goes on to do so when the tool is raised.
 func TestConditionThatOnlyRaises(t *testing.T) {
 	t.Parallel()

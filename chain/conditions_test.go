@@ -79,7 +79,7 @@ func TestChainWithoutPreflightAppliesConditions(t *testing.T) {
 	}{
 		{`{"action":"list"}`, true, false, ""},
 		{`{"action":"add","name":"x"}`, true, false, ""},
-		{`{"action":"delete"}`, false, true, `this call           inferred: "action" by the arguments: action is "delete" (chooses the deed)`},
+		{`{"action":"delete"}`, false, true, `this call           inferred: "action" by the arguments: action is "delete" (an argument that chooses the deed)`},
 		{`{"action":"purge"}`, false, true, "action is not one of the known values"},
 		{`{"action":"LIST"}`, false, true, "action is not one of the known values"},
 		{`{"action":["list"]}`, false, true, "action is not one of the known values"},

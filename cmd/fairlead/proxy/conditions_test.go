@@ -45,7 +45,7 @@ func TestConditionsDecideWhoIsAsked(t *testing.T) {
 	}{
 		{"get_messages", `{}`, true, ""},
 		{"get_messages", `{"errors": true}`, true, ""},
-		{"get_messages", `{"filename": "package.json"}`, false, "filename is given (writes a file)"},
+		{"get_messages", `{"filename": "package.json"}`, false, "filename is given (an argument that writes a file)"},
 		{"get_messages", `{"filename": null}`, false, "filename is given"},
 		{"get_messages", `{"filename": ""}`, false, "filename is given"},
 		{"get_messages", `{"FileName": "package.json"}`, false, "in another case"},
@@ -58,7 +58,7 @@ func TestConditionsDecideWhoIsAsked(t *testing.T) {
 		{"delete_orders", `{}`, false, "dry_run is not given"},
 		{"orders", `{"method": "list"}`, true, ""},
 		{"orders", `{}`, true, ""},
-		{"orders", `{"method": "delete", "id": "7"}`, false, `method: the word "delete" (chooses the deed)`},
+		{"orders", `{"method": "delete", "id": "7"}`, false, `method: the word "delete" (an argument that chooses the deed)`},
 		{"orders", `{"Method": "list"}`, false, "method is given twice or in another case"},
 		{"query", `{"sql": "SELECT 1"}`, true, ""},
 		{"query", `{"sql": "COMMIT; DROP TABLE customers;"}`, false, `a second statement, and the word "COMMIT"`},
