@@ -193,7 +193,8 @@ ci_race() {
 	local name=race-${1//\//-}
 	local args=(-race -timeout=30m -vet=off) # golangci-lint has run vet
 	# These tests wait for servers and for time that passes, and not for a core.
-	[[ $1 == contrib/redis || $1 == cmd/fairlead ]] && args+=(-parallel=6)
+	[[ $1 == contrib/redis ]] && args+=(-parallel=6)
+	[[ $1 == cmd/fairlead ]] && args+=(-parallel=4)
 	if [[ $1 == verify ]] && ! $long; then
 		args+=("${raced[@]}")
 	else

@@ -72,7 +72,7 @@ func TestAlwaysInTheFormOfARealClient(t *testing.T) {
 			if len(forms) != 2 || slices.Contains(forms[1].Schema.Properties.Remember.Enum, "arguments-always") {
 				t.Fatalf("the forms are %+v", forms)
 			}
-			if !strings.Contains(forms[0].Asked, "Delete order 8 of orders") || !strings.Contains(told, "get_order answers for 1") ||
+			if !strings.Contains(forms[0].Asked, "Delete order 8 of the server orders") || !strings.Contains(told, "get_order answers for 1") ||
 				!strings.Contains(told, "keep it") || !strings.Contains(told, "delete_order answers for 7") {
 				t.Errorf("the forms are %+v, the model read\n%s", forms, told)
 			}
@@ -90,7 +90,7 @@ func TestAlwaysInTheFormOfARealClient(t *testing.T) {
 				t.Errorf("the form has no %q:\n%s", bounds, forms[0].Asked)
 			}
 			forms, told = h.asks(c, command, []any{first, other})
-			if len(forms) != 1 || !strings.Contains(forms[0].Asked, "Delete order 8 of orders") || !strings.Contains(told, "delete_order answers for 7") {
+			if len(forms) != 1 || !strings.Contains(forms[0].Asked, "Delete order 8 of the server orders") || !strings.Contains(told, "delete_order answers for 7") {
 				t.Errorf("the forms are %+v, the model read\n%s", forms, told)
 			}
 			want := []string{

@@ -214,8 +214,9 @@ func (o *hookFlags) words() []string {
 	return words
 }
 
-// startTime is how long the process may take to be there.
-const startTime = 3 * time.Second
+// startTime is how long the process may take to be there, on a machine that is busy: an event that is decided without it
+// has no sources, and its record no outcome. One that ends before is noticed at once.
+const startTime = 15 * time.Second
 
 // start starts the process that keeps the sessions, and waits until it answers or ends.
 func (o *hookFlags) start(ctx context.Context) error {
