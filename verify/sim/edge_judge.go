@@ -226,9 +226,13 @@ func (w *edges) checkAgain(d *delivery, now law) {
 // checkApproved checks I1 and I7: a call that needs an approval has an unused one for exactly this, and a
 // definition that has changed, as was announced, is not executed.
 func (w *edges) checkApproved(d *delivery, knows bool) {
+	// Of several, the one of this definition: that of an earlier one is unused for ever if its call was turned away.
 	var found *approved
 	for _, a := range w.approvals {
-		if a.server == d.server && a.tool == d.tool && a.arguments == d.arguments && (found == nil || found.used) {
+		if a.server != d.server || a.tool != d.tool || a.arguments != d.arguments {
+			continue
+		}
+		if found == nil || found.used || !a.used && a.revision == d.revision && found.revision != d.revision {
 			found = a
 		}
 	}
