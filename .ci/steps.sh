@@ -194,7 +194,6 @@ ci_race() {
 	local args=(-race -timeout=30m -vet=off) # golangci-lint has run vet
 	# These tests wait for servers and for time that passes, and not for a core.
 	[[ $1 == contrib/redis ]] && args+=(-parallel=6)
-	[[ $1 == cmd/fairlead ]] && args+=(-parallel=4)
 	if [[ $1 == verify ]] && ! $long; then
 		args+=("${raced[@]}")
 	else

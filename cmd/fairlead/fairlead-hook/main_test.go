@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/fairlead-go/fairlead/cmd/fairlead/internal/programtest"
@@ -89,7 +90,10 @@ func TestAsksTheProcess(t *testing.T) {
 	if err := os.Remove(program); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nexit 7\n"), 0o700); err != nil {
+	syscall.ForkLock.RLock() // a child with the open file would keep it from being run
+	err = os.WriteFile(program, []byte("#!/bin/sh\nexit 7\n"), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chtimes(program, info.ModTime(), info.ModTime()); err != nil {
