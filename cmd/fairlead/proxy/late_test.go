@@ -32,7 +32,7 @@ func TestOneServerHoldsUpNoOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, dir := moody(t, "a", does)
-			r := connectRaw(t, proxy.Options{Servers: []proxy.Server{a, child(t, "things")}}, proxy.LateAfter(time.Second))
+			r := connectRaw(t, proxy.Options{Servers: []proxy.Server{a, child(t, "things")}}, proxy.LateAfter(5*time.Second))
 			r.send(`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
 			if got := r.answer(`"i"`); !strings.Contains(string(got["result"]), `"listChanged":true`) {
 				t.Errorf("greeted with %s %s", got["result"], got["error"])
@@ -86,7 +86,7 @@ func TestServerWithoutTools(t *testing.T) {
 func TestLateServerOfTheNewRevision(t *testing.T) {
 	t.Parallel()
 	a, dir := moody(t, "a", `*server/discover*) `+untilGo+` answer '"result":{"supportedVersions":["`+mcptest.Modern+`"],"capabilities":{"tools":{}},"serverInfo":{"name":"moody","version":"1"}}';;`+hasX)
-	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{a, child(t, "things")}}, proxy.LateAfter(time.Second))
+	r := connectRaw(t, proxy.Options{Servers: []proxy.Server{a, child(t, "things")}}, proxy.LateAfter(5*time.Second))
 	meta := `"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + mcptest.Modern + `","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"}}}`
 	r.send(`{"jsonrpc":"2.0","id":1,"method":"server/discover",` + meta + `}`)
 	if got := r.answer("1"); !strings.Contains(string(got["result"]), mcptest.Modern) {
